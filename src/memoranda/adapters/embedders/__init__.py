@@ -1,0 +1,1 @@
+"""Embedders: each module offers `open_embedder(rest)` for addresses `scheme:rest`."""

@@ -1,0 +1,131 @@
+"""Replaces one file durably, whole or not at all, without losing an edit that lands in the same instant.
+
+On Linux the swap is an exchange (`renameat2`), so that what was displaced can be looked at and put back. Elsewhere
+the file is read again right before the swap; the instant that remains is documented in `docs/architecture.md`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from pathlib import Path
+
+from memoranda.errors import Conflict
+
+_NOREPLACE, _EXCHANGE = 1, 2
+_AT_FDCWD = -100
+_MISSING = (38, 22, 95)
+"""ENOSYS, EINVAL, ENOTSUP: this kernel or file system cannot do it."""
+
+
+def replace(target: Path, temporary: Path, *, expected: bytes | None, data: bytes | None, mode: int) -> None:
+    """Make `target` hold `data` if it holds `expected`; None stands for "does not exist".
+
+    `temporary` lies in the same folder and its name is known beforehand, so that an interrupted swap can be found.
+    The file's and the folder's content are synced to disk before this returns.
+
+    Raises:
+        Conflict: `target` holds something else; it is left, or put back, as it was found.
+        OSError: the file system failed.
+    """
+    if read(target) != expected:
+        raise Conflict(f"{target.name} was changed in between")
+    if data is None:
+        if expected is not None:
+            _remove(target, temporary, expected)
+    else:
+        _write(temporary, data, mode)
+        try:
+            if expected is None:
+                _create(target, temporary)
+            else:
+                _swap(target, temporary, expected, data)
+        finally:
+            temporary.unlink(missing_ok=True)
+    sync_folder(target.parent)
+
+
+def read(path: Path) -> bytes | None:
+    """Return a file's bytes; None where it does not exist."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in a folder durable; Windows has no way to ask for it."""
+    if sys.platform == "win32":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+    descriptor = os.open(path, flags, mode)
+    with os.fdopen(descriptor, "wb") as stream:
+        if hasattr(os, "fchmod"):
+            os.fchmod(stream.fileno(), mode)
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _create(target: Path, temporary: Path) -> None:
+    if _rename(temporary, target, _NOREPLACE):
+        return
+    if target.exists():
+        raise Conflict(f"{target.name} was created in between")
+    os.replace(temporary, target)
+
+
+def _swap(target: Path, temporary: Path, expected: bytes, data: bytes) -> None:
+    if not _rename(temporary, target, _EXCHANGE):
+        if read(target) != expected:
+            raise Conflict(f"{target.name} was changed in between")
+        os.replace(temporary, target)
+        return
+    if read(temporary) == expected:
+        return
+    _rename(temporary, target, _EXCHANGE)
+    if read(temporary) not in (data, None):
+        os.replace(temporary, temporary.with_name(f"{target.stem} (edited during a write){target.suffix}"))
+    raise Conflict(f"{target.name} was changed in between")
+
+
+def _remove(target: Path, temporary: Path, expected: bytes) -> None:
+    os.replace(target, temporary)
+    if read(temporary) != expected:
+        if not _rename(temporary, target, _NOREPLACE):
+            os.replace(temporary, target)
+        raise Conflict(f"{target.name} was changed in between")
+    temporary.unlink(missing_ok=True)
+
+
+def _rename(source: Path, target: Path, flags: int) -> bool:
+    """Rename with flags; False where the platform cannot.
+
+    Raises:
+        Conflict: the target exists though it must not.
+        OSError: anything else.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if function is None:
+        return False
+    if function(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), flags) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _MISSING:
+        return False
+    if flags == _NOREPLACE and number == 17:  # noqa: PLR2004 - EEXIST
+        raise Conflict(f"{target.name} was created in between")
+    if flags == _EXCHANGE and number == 2:  # noqa: PLR2004 - ENOENT
+        raise Conflict(f"{target.name} was removed in between")
+    raise OSError(number, os.strerror(number), str(target))

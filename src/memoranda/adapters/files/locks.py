@@ -1,0 +1,45 @@
+"""One writer per scope, across threads and processes, by lock files that outlive nobody."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from memoranda.domain.scope import Scope
+from memoranda.errors import Busy
+
+WAIT_SECONDS = 120.0
+_POLL_SECONDS = 0.003
+"""How often a waiting writer looks: a write takes some ten milliseconds, so a longer sleep would be most of it."""
+
+
+class FileLocks:
+    """Locks as files in one folder; the operating system frees them when a process dies."""
+
+    def __init__(self, folder: Path, *, wait: float = WAIT_SECONDS) -> None:
+        self._folder, self._wait = folder, wait
+        self._held = threading.local()
+
+    @contextmanager
+    def hold(self, scope: Scope) -> Iterator[None]:
+        """Hold the scope's lock; a thread may take again what it holds."""
+        held: set[str] = self._held.__dict__.setdefault("scopes", set())
+        name = scope.folder
+        if name in held:
+            yield
+            return
+        lock = FileLock(self._folder / f"{name}.lock", timeout=self._wait, poll_interval=_POLL_SECONDS, mode=0o600)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise Busy(f"{scope} is being written by another process; try again") from error
+        held.add(name)
+        try:
+            yield
+        finally:
+            held.discard(name)
+            lock.release()

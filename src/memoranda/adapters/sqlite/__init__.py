@@ -1,0 +1,1 @@
+"""SQLite: the ledger, the index and the embedding cache."""

@@ -1,0 +1,63 @@
+"""Opens SQLite databases the one way this project uses them, and turns their errors into ours."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+
+from memoranda.errors import BackendError, Busy, IntegrityError
+
+BUSY_MILLISECONDS = 30_000
+"""How long a writer waits for another process; `BEGIN IMMEDIATE` makes waiting possible at all."""
+
+
+def connect(path: Path, *, durable: bool) -> apsw.Connection:
+    """Open a WAL database, created 0600 where absent.
+
+    `durable` sets `synchronous=FULL` (truth); otherwise NORMAL (derived data that can be rebuilt).
+
+    Raises:
+        BackendError: the file cannot be opened.
+        IntegrityError: it is not a database.
+    """
+    with foreign_errors(path):
+        if not path.exists():
+            path.touch(mode=0o600)
+        connection = apsw.Connection(str(path))
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+        connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute("PRAGMA secure_delete=ON")
+        connection.execute("PRAGMA mmap_size=268435456")
+    return connection
+
+
+@contextlib.contextmanager
+def foreign_errors(path: Path | str) -> Iterator[None]:
+    """Turn apsw's errors into the library's; the message names the file, never a value."""
+    try:
+        yield
+    except apsw.BusyError as error:
+        raise Busy(f"{path} is held by another process; try again") from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise IntegrityError(f"{path} is damaged: {type(error).__name__}; run `memoranda verify`") from error
+    except apsw.Error as error:
+        raise BackendError(f"{path}: {type(error).__name__}: {error}") from error
+
+
+@contextlib.contextmanager
+def transaction(connection: apsw.Connection) -> Iterator[apsw.Connection]:
+    """Run a write transaction; it begins IMMEDIATE, because a deferred read-then-write fails under contention."""
+    with foreign_errors(connection.db_filename("main")):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+        except BaseException:
+            if not connection.get_autocommit():
+                connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")

@@ -1,0 +1,276 @@
+"""The built-in search index: SQLite full text and exact vectors, one folder per scope under one root."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import apsw
+import numpy as np
+
+from memoranda.adapters.sqlite import index_search
+from memoranda.adapters.sqlite import vectors as stored
+from memoranda.adapters.sqlite.index_check import problems
+from memoranda.adapters.sqlite.index_handles import Handle, HandlePool
+from memoranda.adapters.sqlite.index_rows import COLUMNS, Row, decoded, row_of
+from memoranda.domain.passage import IndexedPassage, Passage, TextStatistics
+from memoranda.domain.passages import indexed_form
+from memoranda.domain.query import Filters
+from memoranda.domain.scope import Scope
+from memoranda.errors import InvalidInput
+from memoranda.ports import IndexState, Vector
+
+OPEN_INDEXES = 64
+"""Databases that are open at a time, by default; each takes two or three file handles."""
+
+_SET = ", ".join(f"{name} = ?" for name in COLUMNS)
+_MARKS = ", ".join("?" * len(COLUMNS))
+
+
+class SqliteIndex:
+    """A `SearchIndex` under `root`: one `index.db` per scope, made on the first write, removable at any time.
+
+    Safe to use from several threads and processes. Vectors of a scope stay in memory while its database is open.
+    """
+
+    def __init__(self, root: Path, *, open_limit: int = OPEN_INDEXES) -> None:
+        self._pool = HandlePool(root, open_limit)
+
+    def close(self) -> None:
+        """Close every open database; the index can be used again afterwards."""
+        self._pool.close()
+
+    def put(
+        self,
+        scope: Scope,
+        passages: Sequence[Passage],
+        *,
+        remove: Sequence[str] = (),
+        retire: Sequence[Passage] = (),
+        mark: tuple[int, int] | None = None,
+    ) -> bool:
+        """Replace records in one transaction; see the port."""
+        if any(passage.record.scope != scope for passage in (*passages, *retire)):
+            raise InvalidInput(f"every passage put into the index of {scope} must belong to that scope")
+        rows, past = list(_rows(passages)), list(_rows(retire))
+        records = sorted({*remove, *(row[1] for row in (*rows, *past))})
+        with self._pool.using(scope, create=bool(rows or past or mark)) as handle:
+            if handle is None or not (records or mark):
+                return mark is None
+            with handle.writing() as connection:
+                before = connection.total_changes()
+                _replace(connection, scope, records, rows)
+                _replace_past(connection, scope, records, past)
+                if connection.total_changes() != before:
+                    _next_generation(connection)
+                    stored.settle(connection, scope)
+                return _moved_on(connection, mark)
+
+    def records(self, scope: Scope) -> Mapping[str, str]:
+        """Return record id -> fingerprint; see the port."""
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return {}
+            with handle.reading() as connection:
+                query = "SELECT record, max(form) FROM current WHERE scope = ? GROUP BY record"
+                return dict(connection.execute(query, (str(scope),)))
+
+    def state(self, scope: Scope) -> IndexState:
+        """Count what is there; see the port."""
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return IndexState(0, 0, "", 0, 0, 0)
+            with handle.reading() as connection:
+                active = stored.active_embedder(connection)
+                newest = int(connection.execute("SELECT coalesce(max(id), 0) FROM embedders").get)
+                identity = connection.execute("SELECT identity FROM embedders WHERE id = ?", (active,)).get
+                count = connection.execute("SELECT count(*) FROM vectors WHERE embedder = ?", (active,)).get
+                return IndexState(
+                    passages=self._sizes(handle)[0],
+                    vectors=int(count),
+                    embedder=str(identity or ""),
+                    pending=stored.count_pending(connection, scope, newest),
+                    generation=handle.generation(),
+                    applied=int(connection.execute("SELECT value FROM meta WHERE name = 'applied'").get),
+                )
+
+    def clear(self, scope: Scope) -> None:
+        """Delete the scope's folder, damaged or not."""
+        self._pool.remove(scope)
+
+    def search_text(
+        self, scope: Scope, terms: Sequence[str], phrases: Sequence[Sequence[str]], limit: int, filters: Filters
+    ) -> Sequence[int]:
+        """Return keys of the best passages; see the port."""
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return ()
+            with handle.reading() as connection:
+                return index_search.search_text(connection, scope, terms, phrases, limit, filters)
+
+    def newest(self, scope: Scope, limit: int, filters: Filters) -> Sequence[int]:
+        """Return keys of the newest passages; see the port."""
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return ()
+            with handle.reading() as connection:
+                return index_search.newest(connection, scope, limit, filters)
+
+    def statistics(self, scope: Scope, terms: Sequence[str]) -> TextStatistics:
+        """Return keyword statistics; see the port."""
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return TextStatistics(0, 0, {})
+            with handle.reading() as connection:
+                return TextStatistics(
+                    *self._sizes(handle), index_search.document_frequency(connection, dict.fromkeys(terms))
+                )
+
+    def search_vector(
+        self, scope: Scope, identity: str, query: Vector, limit: int, filters: Filters
+    ) -> Sequence[tuple[int, float]] | None:
+        """Return the nearest passages, exactly; see the port."""
+        stored.check_query(query)
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return ()
+            with handle.reading() as connection:
+                if not self._load(handle, identity):
+                    return () if not stored.active_embedder(connection) else None
+                return stored.nearest(connection, scope, handle.vectors, query, limit, filters)
+
+    def similarities(self, scope: Scope, identity: str, query: Vector, keys: Sequence[int]) -> Mapping[int, float]:
+        """Return the cosine of keys that have a vector; see the port."""
+        stored.check_query(query)
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return {}
+            with handle.reading():
+                return stored.similarities(handle.vectors, query, keys) if self._load(handle, identity) else {}
+
+    def fetch(self, scope: Scope, keys: Sequence[int]) -> Sequence[IndexedPassage]:
+        """Return passages by key; see the port."""
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return ()
+            with handle.reading() as connection:
+                return index_search.fetch(connection, scope, keys)
+
+    def pending(self, scope: Scope, identity: str, limit: int) -> Sequence[tuple[int, str]]:
+        """Return what waits to be embedded; see the port."""
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return ()
+            with handle.reading() as connection:
+                embedder = stored.embedder_id(connection, identity)
+                found = stored.pending(connection, scope, embedder, limit)
+                return [(key, decoded(passage).embedding_text) for key, passage in found]
+
+    def put_vectors(self, scope: Scope, identity: str, keys: Sequence[int], vectors: Vector) -> int:
+        """Store vectors; see the port. Raises InvalidInput unless they are float32, one row per key."""
+        if vectors.dtype != np.float32 or vectors.ndim != 2 or len(vectors) != len(keys):  # noqa: PLR2004
+            raise InvalidInput(f"vectors must be float32 with one row per key, not {vectors.shape} {vectors.dtype}")
+        with self._pool.using(scope) as handle:
+            if handle is None or not len(keys):
+                return 0
+            with handle.writing() as connection:
+                stamp = _next_generation(connection)
+                written = stored.store(connection, scope, identity, keys, vectors, stamp)
+                stored.settle(connection, scope)
+                return written
+
+    def search_history(
+        self,
+        scope: Scope,
+        terms: Sequence[str],
+        phrases: Sequence[Sequence[str]],
+        limit: int,
+        filters: Filters,
+        *,
+        as_of: str,
+    ) -> Sequence[IndexedPassage]:
+        """Return past passages; see the port."""
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return ()
+            with handle.reading() as connection:
+                return index_search.search_history(connection, scope, terms, phrases, limit, filters, as_of)
+
+    def check(self, scope: Scope) -> Sequence[str]:
+        """Return what is damaged; see the port. Reads the file afresh, not what is cached."""
+        path = self._pool.path(scope)
+        return problems(path, scope) if path.exists() else ()
+
+    def scopes(self) -> Sequence[Scope]:
+        """Return the scopes that have an index."""
+        return self._pool.scopes()
+
+    def _sizes(self, handle: Handle) -> tuple[int, int]:
+        """Return passages and total length, counted once per generation."""
+        generation = handle.generation()
+        if handle.sizes[0] != generation:
+            handle.sizes = (generation, index_search.sizes(handle.connection, handle.scope))
+        return handle.sizes[1]
+
+    def _load(self, handle: Handle, identity: str) -> bool:
+        """Bring the vectors in memory up to date; False where this identity does not answer here."""
+        embedder = stored.embedder_id(handle.connection, identity)
+        if not embedder or embedder != stored.active_embedder(handle.connection):
+            return False
+        handle.vectors.refresh(handle.connection, embedder, handle.generation())
+        return True
+
+
+def _rows(passages: Sequence[Passage]) -> Iterable[Row]:
+    """Yield the rows of passages, each with the fingerprint of its whole record."""
+    by_record = sorted(passages, key=lambda passage: (passage.record.id, passage.part))
+    for _, group in groupby(by_record, key=lambda passage: passage.record.id):
+        parts = list(group)
+        form = indexed_form(parts)
+        yield from (row_of(part, form) for part in parts)
+
+
+def _replace(connection: apsw.Connection, scope: Scope, records: Sequence[str], rows: Sequence[Row]) -> None:
+    """Make the current rows of `records` equal to `rows`; a row keeps its key while its embedding text stays."""
+    query = (
+        "SELECT key, record, part, passage, checksum FROM current WHERE scope = ? "
+        "AND record IN (SELECT value FROM json_each(?))"
+    )
+    found = connection.execute(query, (str(scope), json.dumps(records)))
+    existing = {(record, part): (key, bytes(passage), check) for key, record, part, passage, check in found}
+    fresh: list[Row] = []
+    for row in rows:
+        key, passage, check = existing.pop((row[1], row[2]), (None, b"", b""))
+        if key is None:
+            fresh.append(row)
+        elif check != row[-1]:
+            if decoded(passage).embedding_text != decoded(row[-2]).embedding_text:
+                connection.execute("DELETE FROM current WHERE key = ?", (key,))
+                fresh.append(row)
+            else:
+                connection.execute(f"UPDATE current SET {_SET} WHERE key = ?", (*row, key))
+    connection.executemany("DELETE FROM current WHERE key = ?", [(key,) for key, _, _ in existing.values()])
+    connection.executemany(f"INSERT INTO current({', '.join(COLUMNS)}) VALUES ({_MARKS})", fresh)
+
+
+def _replace_past(connection: apsw.Connection, scope: Scope, records: Sequence[str], rows: Sequence[Row]) -> None:
+    connection.execute(
+        "DELETE FROM past WHERE scope = ? AND record IN (SELECT value FROM json_each(?))",
+        (str(scope), json.dumps(records)),
+    )
+    connection.executemany(f"INSERT INTO past({', '.join(COLUMNS)}) VALUES ({_MARKS})", rows)
+
+
+def _moved_on(connection: apsw.Connection, mark: tuple[int, int] | None) -> bool:
+    """Move the mark from where the writer thinks it is; a gap before it keeps it where it is."""
+    if mark is None:
+        return True
+    query = "UPDATE meta SET value = ? WHERE name = 'applied' AND value = ? RETURNING 1"
+    return connection.execute(query, (str(mark[1]), str(mark[0]))).get is not None
+
+
+def _next_generation(connection: apsw.Connection) -> int:
+    query = "UPDATE meta SET value = value + 1 WHERE name = 'generation' RETURNING value"
+    return int(connection.execute(query).get)

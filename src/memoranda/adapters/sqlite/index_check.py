@@ -1,0 +1,79 @@
+"""Finds damage in an index: broken pages, keyword tables that differ from their rows, rows that were altered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+
+from memoranda.adapters.sqlite.connection import foreign_errors
+from memoranda.adapters.sqlite.index_rows import COLUMNS, checksum
+from memoranda.adapters.sqlite.index_schema import TABLES, open_index
+from memoranda.domain.scope import Scope
+from memoranda.errors import IntegrityError
+
+_MAX_PAGE_PROBLEMS = 20
+
+
+def problems(path: Path, scope: Scope) -> list[str]:
+    """Return what is wrong with the database at `path`, one sentence each; text of records is never part of it.
+
+    Raises:
+        BackendError: the file cannot be read, or another process holds it.
+    """
+    found: list[str] = []
+    try:
+        connection = open_index(path, scope)
+    except IntegrityError as error:
+        return [str(error)]
+    try:
+        for inspect in (_pages, _keywords, _rows, _vectors):
+            try:
+                with foreign_errors(path):
+                    found += inspect(connection)
+            except IntegrityError as error:
+                found.append(str(error))
+    finally:
+        connection.close()
+    return found
+
+
+def _pages(connection: apsw.Connection) -> list[str]:
+    rows = connection.execute(f"PRAGMA integrity_check({_MAX_PAGE_PROBLEMS})").fetchall()
+    broken = connection.execute("PRAGMA foreign_key_check").fetchall()
+    found = ["the database file is damaged: " + str(text).split("\n", 1)[0] for (text,) in rows if text != "ok"]
+    return found + [f"a row of table {table} refers to a row that is gone" for table, *_ in broken]
+
+
+def _keywords(connection: apsw.Connection) -> list[str]:
+    found = []
+    for table in TABLES:
+        try:
+            connection.execute(f"INSERT INTO {table}_words({table}_words, rank) VALUES ('integrity-check', 1)")
+        except apsw.CorruptError:
+            found.append(f"the keyword table of {table} passages does not match its rows")
+    return found
+
+
+def _rows(connection: apsw.Connection) -> list[str]:
+    # As blobs: damaged text need not be UTF-8, and reading it as text would fail before it could be named.
+    columns = ", ".join(f"CAST({name} AS BLOB)" for name in COLUMNS)
+    found = []
+    for table in TABLES:
+        for key, *values in connection.execute(f"SELECT key, {columns} FROM {table} ORDER BY key"):
+            if checksum(values[:-1]) != values[-1]:
+                record = bytes(values[1] or b"").decode("utf-8", "replace")
+                found.append(f"passage {key} of record {record} in table {table} is not what was indexed")
+    return found
+
+
+def _vectors(connection: apsw.Connection) -> list[str]:
+    rows = connection.execute(
+        "SELECT CAST(v.scope AS BLOB), v.key, CAST(e.identity AS BLOB), v.vector, v.checksum, CAST(p.record AS BLOB) "
+        "FROM vectors v LEFT JOIN embedders e ON e.id = v.embedder LEFT JOIN current p ON p.key = v.key ORDER BY v.key"
+    )
+    return [
+        f"the vector of passage {values[1]} of record {bytes(record or b'?').decode('utf-8', 'replace')} is not what was indexed"
+        for *values, check, record in rows
+        if checksum(values) != check
+    ]

@@ -1,0 +1,196 @@
+"""Open index databases, one per scope: opened on demand, least recently used closed, gone folders noticed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+
+from memoranda.adapters.sqlite.connection import foreign_errors, transaction
+from memoranda.adapters.sqlite.index_schema import open_index
+from memoranda.adapters.sqlite.vectors import VectorCache
+from memoranda.domain.scope import Scope
+from memoranda.errors import BackendError, IntegrityError, InvalidInput
+
+DATABASE = "index.db"
+
+
+class Handle:
+    """One open index with what is remembered about it; used by one thread at a time, under `lock`.
+
+    A lock per scope and not a connection per thread: an agent's queries take a few milliseconds and SQLite writes
+    one at a time anyway, while connections per thread multiply open files and outlive their threads.
+    """
+
+    def __init__(self, path: Path, scope: Scope) -> None:
+        self.path, self.scope = path, scope
+        self.lock = threading.RLock()
+        self.connection = open_index(path, scope)
+        self.closed = False
+        self.vectors = VectorCache()
+        self.sizes: tuple[int, tuple[int, int]] = (-1, (0, 0))
+        self._identity = _file_identity(path)
+
+    def is_current(self) -> bool:
+        """Tell whether the file at the path is still the one that is open; another process may have removed it."""
+        return not self.closed and self._identity is not None and _file_identity(self.path) == self._identity
+
+    def close(self) -> None:
+        """Close the connection; the last one of a database also folds its log into it."""
+        self.closed = True
+        with foreign_errors(self.path):
+            self.connection.close()
+
+    def generation(self) -> int:
+        """Return the number of the last change."""
+        return int(self.connection.execute("SELECT value FROM meta WHERE name = 'generation'").get)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """Read from one state of the database, with errors of the library."""
+        with self._errors():
+            self.connection.execute("BEGIN")
+            try:
+                yield self.connection
+            finally:
+                self.connection.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        """Change the database in one transaction, with errors of the library."""
+        with self._errors(), transaction(self.connection) as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            with foreign_errors(self.path):
+                yield
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise IntegrityError(f"{self.path} is damaged: unreadable row; run `memoranda verify`") from error
+
+
+class HandlePool:
+    """The open indexes under one root folder, at most `limit` at a time; safe to use from many threads."""
+
+    def __init__(self, root: Path, limit: int) -> None:
+        if limit < 1:
+            raise InvalidInput(f"at least one index must be open at a time, not {limit}")
+        self._root, self._limit = root, limit
+        self._lock = threading.Lock()
+        self._open: OrderedDict[Scope, Handle] = OrderedDict()
+
+    def path(self, scope: Scope) -> Path:
+        """Return where the database of a scope is or would be."""
+        return self._root / scope.folder / DATABASE
+
+    @contextlib.contextmanager
+    def using(self, scope: Scope, *, create: bool = False) -> Iterator[Handle | None]:
+        """Yield the scope's handle, held by this thread; None where there is no index and none is to be made."""
+        while True:
+            handle = self._take(scope, create=create)
+            if handle is None:
+                yield None
+                return
+            with handle.lock:
+                if handle.closed:
+                    continue
+                yield handle
+                return
+
+    def remove(self, scope: Scope) -> None:
+        """Delete the folder of a scope; renamed first, so that nobody opens half of it."""
+        with self._lock:
+            handle = self._open.pop(scope, None)
+        if handle is not None:
+            with handle.lock:
+                handle.close()
+        folder = self._root / scope.folder
+        doomed = self._root / f".removed-{uuid.uuid4().hex}"
+        try:
+            folder.rename(doomed)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise BackendError(f"{folder} cannot be removed: {error.strerror}") from error
+        shutil.rmtree(doomed, ignore_errors=True)
+
+    def close(self) -> None:
+        """Close everything; a later use opens again."""
+        with self._lock:
+            handles, self._open = list(self._open.values()), OrderedDict()
+        for handle in handles:
+            with handle.lock:
+                handle.close()
+
+    def scopes(self) -> list[Scope]:
+        """Return the scopes that have a database, in order."""
+        found = []
+        for folder in self._root.glob(f"*/{DATABASE}"):
+            kind, mark, ident = folder.parent.name.partition("+")
+            if mark:
+                with contextlib.suppress(InvalidInput):
+                    found.append(Scope.parse(f"{kind}:{ident}" if ident else kind))
+        return sorted(found)
+
+    def _take(self, scope: Scope, *, create: bool) -> Handle | None:
+        with self._lock:
+            handle = self._open.get(scope)
+            if handle is not None and not handle.is_current():
+                self._open.pop(scope)
+                _close_if_idle(handle)
+                handle = None
+            if handle is None:
+                path = self.path(scope)
+                if not path.exists():
+                    if not create:
+                        return None
+                    _make_folder(path.parent)
+                handle = Handle(path, scope)
+                self._open[scope] = handle
+            self._open.move_to_end(scope)
+            self._evict()
+            return handle
+
+    def _evict(self) -> None:
+        for scope in list(self._open)[:-1]:
+            if len(self._open) <= self._limit:
+                return
+            if _close_if_idle(self._open[scope]):
+                del self._open[scope]
+
+
+def _close_if_idle(handle: Handle) -> bool:
+    """Close a handle that no thread is using; one in use is closed when the last reference to it goes."""
+    if not handle.lock.acquire(blocking=False):
+        return False
+    try:
+        handle.close()
+    finally:
+        handle.lock.release()
+    return True
+
+
+def _file_identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        os.chmod(folder, 0o700)  # noqa: PTH101 - the mode of mkdir is cut by the umask
+    except OSError as error:
+        raise BackendError(f"{folder} cannot be made: {error.strerror}") from error

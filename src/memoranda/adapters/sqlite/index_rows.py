@@ -1,0 +1,104 @@
+"""Turns passages into rows of the index and back, with a checksum over everything a row says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from memoranda.domain.passage import IndexedPassage, Passage
+from memoranda.domain.record import Epistemic, Kind, Provenance, Record, Status, Trust
+from memoranda.domain.scope import Principal, Scope
+from memoranda.domain.words import analyse
+
+COLUMNS = (
+    "scope", "record", "part", "path", "kind", "tags", "trust", "valid_from", "valid_to", "recorded_at",
+    "retired_at", "length", "terms", "exact", "heading", "form", "passage", "checksum",
+)  # fmt: skip
+"""Columns of a passage table in order, without the key."""
+
+TAG_MARK = "\x1f"
+"""Stands around every tag in its column, so that one tag is looked up whole."""
+
+_FIELD_BREAK = "‖"
+"""Keeps phrases from running from the text into the heading; the analyser never makes it a word."""
+
+_CHECKSUM_BYTES = 12
+
+Row = tuple[Any, ...]
+
+
+def row_of(passage: Passage, form: str) -> Row:
+    """Return the row of a passage; `form` is the fingerprint of its whole record."""
+    record = passage.record
+    text, heading = analyse(passage.text), analyse(passage.heading_text)
+    exact = (*text.exact, _FIELD_BREAK, *heading.exact)
+    row = (
+        str(record.scope), record.id, passage.part, storable(record.path), str(record.kind), _tag_column(record.tags),
+        int(record.trust), record.valid_from, record.valid_to, record.recorded_at, record.retired_at,
+        len(text.exact), " ".join(text.terms), " ".join(exact), " ".join(heading.terms), form,
+        _encoded(passage),
+    )  # fmt: skip
+    return (*row, checksum(row))
+
+
+def checksum(values: Iterable[object]) -> bytes:
+    """Return a checksum over values in order; it finds damage, not forgery."""
+    digest = hashlib.blake2b(digest_size=_CHECKSUM_BYTES)
+    for value in values:
+        data = value if isinstance(value, bytes) else str(value).encode()
+        digest.update(b"%d:" % len(data) + data)
+    return digest.digest()
+
+
+def indexed_passage(key: int, length: int, terms: str, exact: str, heading: str, passage: bytes) -> IndexedPassage:
+    """Return what a row holds."""
+    return IndexedPassage(
+        key, decoded(passage), Counter(terms.split()), length, Counter(heading.split()), Counter(exact.split())
+    )
+
+
+def storable(text: str) -> str:
+    """Return text that SQLite can compare; lone surrogates, which UTF-8 cannot hold, become question marks."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def tag_pattern(tag: str) -> str:
+    """Return the piece of a tag column that means this tag."""
+    return storable(f"{TAG_MARK}{tag}{TAG_MARK}")
+
+
+def decoded(data: bytes) -> Passage:
+    """Read a passage from its stored form."""
+    fields = json.loads(data)
+    raw = fields.pop("record")
+    raw["scope"] = Scope.parse(raw["scope"])
+    raw["author"] = Principal.parse(raw["author"])
+    raw["kind"], raw["trust"], raw["status"] = Kind(raw["kind"]), Trust(raw["trust"]), Status(raw["status"])
+    provenance = raw["provenance"]
+    provenance["epistemic"] = Epistemic(provenance["epistemic"])
+    provenance["evidence"] = tuple(provenance["evidence"])
+    raw["provenance"] = Provenance(**provenance)
+    for name in ("heading", "tags", "derived_from"):
+        raw[name] = tuple(raw[name])
+    return Passage(record=Record(**raw), **fields)
+
+
+def _encoded(passage: Passage) -> bytes:
+    record = asdict(passage.record)
+    record["scope"], record["author"] = str(passage.record.scope), str(passage.record.author)
+    fields = {
+        "id": passage.id, "part": passage.part, "parts": passage.parts, "file_title": passage.file_title,
+        "text": passage.text, "record": record,
+    }  # fmt: skip
+    try:
+        return json.dumps(fields, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # lone surrogates travel as escapes
+        return json.dumps(fields).encode()
+
+
+def _tag_column(tags: Sequence[str]) -> str:
+    return "".join(map(tag_pattern, tags))

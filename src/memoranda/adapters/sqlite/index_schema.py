@@ -1,0 +1,149 @@
+"""The tables of a search index, one database per scope.
+
+`current` holds what search finds, `past` what was superseded or retired. Both have the same columns and a keyword
+table of their own, so that the past cannot shift the statistics of the present.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+
+from memoranda.adapters.sqlite.connection import connect, foreign_errors, transaction
+from memoranda.domain.ranking import HEADING_WEIGHT
+from memoranda.domain.scope import Scope
+from memoranda.domain.scripts import SOFT_SYMBOLS
+from memoranda.domain.words import ANALYSER
+from memoranda.errors import IntegrityError
+
+SCHEMA = f"1.{ANALYSER}"
+"""Version of tables and words; an index of another version is emptied and filled anew, because it is derived."""
+
+TABLES = ("current", "past")
+
+_META = "CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+
+_EMBEDDERS = "CREATE TABLE embedders(id INTEGER PRIMARY KEY AUTOINCREMENT, identity TEXT NOT NULL UNIQUE)"
+
+_VECTORS = """
+CREATE TABLE vectors(
+    id INTEGER PRIMARY KEY,
+    scope TEXT NOT NULL,
+    key INTEGER NOT NULL REFERENCES current(key) ON DELETE CASCADE,
+    embedder INTEGER NOT NULL REFERENCES embedders(id),
+    stamp INTEGER NOT NULL,
+    vector BLOB NOT NULL,
+    checksum BLOB NOT NULL
+);
+CREATE UNIQUE INDEX vectors_by_key ON vectors(key, embedder);
+CREATE INDEX vectors_by_embedder ON vectors(embedder, stamp, key);
+"""
+
+# The tokens come from domain.words; this tokenizer only splits at spaces: every character beyond ASCII is part of a
+# token to it, and so are the symbols that words may carry. It folds nothing that is not folded already.
+_WORDS = """
+CREATE VIRTUAL TABLE {table}_words USING fts5(
+    terms, exact, heading, content='{table}', content_rowid='key',
+    tokenize="ascii tokenchars '{symbols}'"
+);
+INSERT INTO {table}_words({table}_words, rank) VALUES ('secure-delete', 1);
+INSERT INTO {table}_words({table}_words, rank) VALUES ('rank', 'bm25(1.0, 0.0, {heading})');
+CREATE VIRTUAL TABLE {table}_vocabulary USING fts5vocab({table}_words, 'col');
+CREATE TRIGGER {table}_added AFTER INSERT ON {table} BEGIN
+    INSERT INTO {table}_words(rowid, terms, exact, heading) VALUES (new.key, new.terms, new.exact, new.heading);
+END;
+CREATE TRIGGER {table}_removed AFTER DELETE ON {table} BEGIN
+    INSERT INTO {table}_words({table}_words, rowid, terms, exact, heading)
+    VALUES ('delete', old.key, old.terms, old.exact, old.heading);
+END;
+CREATE TRIGGER {table}_changed AFTER UPDATE OF terms, exact, heading ON {table} BEGIN
+    INSERT INTO {table}_words({table}_words, rowid, terms, exact, heading)
+    VALUES ('delete', old.key, old.terms, old.exact, old.heading);
+    INSERT INTO {table}_words(rowid, terms, exact, heading) VALUES (new.key, new.terms, new.exact, new.heading);
+END;
+"""
+
+_PASSAGES = """
+CREATE TABLE {table}(
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope TEXT NOT NULL,
+    record TEXT NOT NULL,
+    part INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    tags TEXT NOT NULL,
+    trust INTEGER NOT NULL,
+    valid_from TEXT NOT NULL,
+    valid_to TEXT NOT NULL,
+    recorded_at TEXT NOT NULL,
+    retired_at TEXT NOT NULL,
+    length INTEGER NOT NULL,
+    terms TEXT NOT NULL,
+    exact TEXT NOT NULL,
+    heading TEXT NOT NULL,
+    form TEXT NOT NULL,
+    passage BLOB NOT NULL,
+    checksum BLOB NOT NULL
+);
+CREATE UNIQUE INDEX {table}_by_record ON {table}(scope, record, part);
+CREATE INDEX {table}_by_time ON {table}(scope, recorded_at);
+CREATE INDEX {table}_by_length ON {table}(scope, length);
+CREATE INDEX {table}_with_validity ON {table}(scope, key) WHERE valid_from <> '' OR valid_to <> '';
+"""
+
+
+def open_index(path: Path, scope: Scope) -> apsw.Connection:
+    """Open the index database of a scope, with its tables made or, after a change of version, made anew.
+
+    Raises:
+        IntegrityError: the database belongs to another scope, or is damaged.
+        BackendError: it cannot be opened.
+    """
+    connection = connect(path, durable=False)
+    try:
+        with foreign_errors(path):
+            meta = _meta(connection)
+            if meta.get("schema") != SCHEMA:
+                _create(connection, scope)
+                meta = _meta(connection)
+        if meta.get("scope") != str(scope):
+            raise IntegrityError(f"{path} does not hold the index of {scope}; remove it and run `memoranda reindex`")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _meta(connection: apsw.Connection) -> dict[str, str]:
+    if not connection.table_exists(None, "meta"):
+        return {}
+    return dict(connection.execute("SELECT name, value FROM meta"))
+
+
+def _create(connection: apsw.Connection, scope: Scope) -> None:
+    """Drop whatever another version left and make the tables; another process may have been faster."""
+    connection.execute("PRAGMA foreign_keys=OFF")
+    with transaction(connection):
+        if _meta(connection).get("schema") != SCHEMA:
+            _drop_everything(connection)
+            for statement in (_META, _EMBEDDERS, *(_PASSAGES.format(table=table) for table in TABLES), _VECTORS):
+                connection.execute(statement)
+            for table in TABLES:
+                connection.execute(
+                    _WORDS.format(table=table, symbols=SOFT_SYMBOLS.replace("'", ""), heading=HEADING_WEIGHT)
+                )
+            connection.executemany(
+                "INSERT INTO meta VALUES (?, ?)",
+                [("schema", SCHEMA), ("scope", str(scope)), ("generation", "0"), ("embedder", "0"), ("applied", "0")],
+            )
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _drop_everything(connection: apsw.Connection) -> None:
+    virtual = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%' ORDER BY name DESC"
+    for (name,) in connection.execute(virtual).fetchall():
+        connection.execute(f'DROP TABLE "{name}"')
+    plain = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+    for (name,) in connection.execute(plain).fetchall():
+        connection.execute(f'DROP TABLE "{name}"')

@@ -1,0 +1,151 @@
+"""The keyword side of the index: candidates, statistics, and passages by key. Every query binds the scope."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+import apsw
+
+from memoranda.adapters.sqlite.index_rows import indexed_passage, storable, tag_pattern
+from memoranda.domain.passage import IndexedPassage
+from memoranda.domain.query import Filters
+from memoranda.domain.scope import Scope
+from memoranda.domain.words import is_single_character
+
+_ROW = "key, length, terms, exact, heading, passage"
+
+
+def match_expression(terms: Sequence[str], phrases: Sequence[Sequence[str]]) -> str:
+    """Return the full-text expression: any term, and every phrase; all words quoted, so that none is an operator."""
+    clauses = [_phrase(phrase) for phrase in phrases if phrase]
+    if terms:
+        clauses.append("{terms heading} : (" + " OR ".join(map(_quoted, terms)) + ")")
+    return " AND ".join(clauses)
+
+
+def _phrase(words: Sequence[str]) -> str:
+    if len(words) == 1:
+        return "{terms exact heading} : " + _quoted(words[0])
+    # In the text a single character at the end may go on as a pair (月 in 月に): a prefix finds both.
+    end = " *" if is_single_character(words[-1]) else ""
+    return "{exact} : (" + " + ".join(map(_quoted, words)) + end + ")"
+
+
+def _quoted(word: str) -> str:
+    return '"' + word.replace('"', '""') + '"'
+
+
+def conditions(filters: Filters) -> tuple[str, dict[str, object]]:
+    """Return the filters as SQL conditions over a passage table, each starting with AND, and their bindings."""
+    parts: list[str] = []
+    values: dict[str, object] = {}
+
+    def add(condition: str, **bindings: object) -> None:
+        parts.append(f" AND {condition}")
+        values.update(bindings)
+
+    if filters.kinds:
+        names = {f"kind{i}": str(kind) for i, kind in enumerate(sorted(filters.kinds))}
+        add(f"p.kind IN ({', '.join(':' + name for name in names)})", **names)
+    for i, tag in enumerate(sorted(filters.tags)):
+        add(f"instr(p.tags, :tag{i}) > 0", **{f"tag{i}": tag_pattern(tag)})
+    if filters.path:
+        add("p.path = :path", path=storable(filters.path))
+    if filters.min_trust is not None:
+        add("p.trust >= :trust", trust=int(filters.min_trust))
+    if filters.valid_at:
+        add("(p.valid_from = '' OR p.valid_from <= :valid_at)", valid_at=filters.valid_at)
+        add("(p.valid_to = '' OR p.valid_to > :valid_at)")
+    if filters.since:
+        add("p.recorded_at >= :since", since=filters.since)
+    if filters.until:
+        add("p.recorded_at <= :until", until=filters.until)
+    return "".join(parts), values
+
+
+def search_text(
+    connection: apsw.Connection,
+    scope: Scope,
+    terms: Sequence[str],
+    phrases: Sequence[Sequence[str]],
+    limit: int,
+    filters: Filters,
+) -> list[int]:
+    """Return keys of the best current passages."""
+    expression = match_expression(terms, phrases)
+    if not expression:
+        return []
+    where, values = conditions(filters)
+    rows = connection.execute(
+        "SELECT p.key FROM current_words w CROSS JOIN current p ON p.key = w.rowid "
+        f"WHERE w.current_words MATCH :words AND p.scope = :scope{where} ORDER BY w.rank, p.key LIMIT :limit",
+        {**values, "words": expression, "scope": str(scope), "limit": limit},
+    )
+    return [int(key) for (key,) in rows]
+
+
+def newest(connection: apsw.Connection, scope: Scope, limit: int, filters: Filters) -> list[int]:
+    """Return keys of the newest current passages."""
+    where, values = conditions(filters)
+    rows = connection.execute(
+        f"SELECT p.key FROM current p WHERE p.scope = :scope{where} ORDER BY p.recorded_at DESC, p.key DESC LIMIT :limit",
+        {**values, "scope": str(scope), "limit": limit},
+    )
+    return [int(key) for (key,) in rows]
+
+
+def document_frequency(connection: apsw.Connection, terms: Iterable[str]) -> Mapping[str, int]:
+    """Return how many current passages hold each term; the database holds one scope, so the vocabulary does too."""
+    query = "SELECT max(doc) FROM current_vocabulary WHERE term = ? AND col IN ('terms', 'heading')"
+    found = ((term, connection.execute(query, (term,)).get) for term in terms)
+    return {term: int(count) for term, count in found if count}
+
+
+def sizes(connection: apsw.Connection, scope: Scope) -> tuple[int, int]:
+    """Return the number of current passages and the sum of their lengths."""
+    count, total = connection.execute(
+        "SELECT count(*), coalesce(sum(length), 0) FROM current WHERE scope = ?", (str(scope),)
+    ).get
+    return int(count), int(total)
+
+
+def fetch(connection: apsw.Connection, scope: Scope, keys: Sequence[int]) -> list[IndexedPassage]:
+    """Return the current passages of these keys, in the order asked."""
+    if not keys:
+        return []
+    rows = connection.execute(
+        f"SELECT {_ROW} FROM current WHERE scope = ? AND key IN (SELECT value FROM json_each(?))",
+        (str(scope), json.dumps([int(key) for key in keys])),
+    )
+    found = {int(row[0]): indexed_passage(*row) for row in rows}
+    return [found[key] for key in keys if key in found]
+
+
+def search_history(
+    connection: apsw.Connection,
+    scope: Scope,
+    terms: Sequence[str],
+    phrases: Sequence[Sequence[str]],
+    limit: int,
+    filters: Filters,
+    as_of: str,
+) -> list[IndexedPassage]:
+    """Return past passages that were believed at `as_of`."""
+    where, values = conditions(filters)
+    where += " AND p.recorded_at <= :as_of AND p.retired_at > :as_of"
+    values |= {"scope": str(scope), "limit": limit, "as_of": as_of}
+    columns = ", ".join(f"p.{name}" for name in _ROW.split(", "))
+    if expression := match_expression(terms, phrases):
+        rows = connection.execute(
+            f"SELECT {columns} FROM past_words w CROSS JOIN past p ON p.key = w.rowid "
+            f"WHERE w.past_words MATCH :words AND p.scope = :scope{where} ORDER BY w.rank, p.key LIMIT :limit",
+            {**values, "words": expression},
+        )
+    else:
+        rows = connection.execute(
+            f"SELECT {columns} FROM past p WHERE p.scope = :scope{where} "
+            "ORDER BY p.recorded_at DESC, p.key DESC LIMIT :limit",
+            values,
+        )
+    return [indexed_passage(*row) for row in rows]

@@ -1,0 +1,82 @@
+"""The ledger's tables, as numbered migrations. Tables and columns are documented in `docs/format.md`."""
+
+from __future__ import annotations
+
+import apsw
+
+from memoranda.errors import IntegrityError
+
+_FIRST = """
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE events(
+    seq INTEGER PRIMARY KEY, at TEXT NOT NULL, principal TEXT NOT NULL, kind TEXT NOT NULL, scope TEXT NOT NULL,
+    subject TEXT NOT NULL, payload TEXT NOT NULL, payload_hash TEXT NOT NULL, prev_hash TEXT NOT NULL,
+    hash TEXT NOT NULL) STRICT;
+CREATE INDEX events_subject ON events(subject, seq);
+CREATE INDEX events_scope ON events(scope, seq);
+CREATE TABLE event_salts(seq INTEGER PRIMARY KEY, salt BLOB NOT NULL) STRICT;
+CREATE TABLE records(
+    id TEXT PRIMARY KEY, scope TEXT NOT NULL, path TEXT NOT NULL, block_hash TEXT NOT NULL,
+    occurrence INTEGER NOT NULL, value_key TEXT NOT NULL, near_key TEXT NOT NULL, heading TEXT NOT NULL,
+    grp TEXT NOT NULL, kind TEXT NOT NULL, title TEXT NOT NULL, description TEXT NOT NULL, tags TEXT NOT NULL,
+    trust INTEGER NOT NULL, status TEXT NOT NULL, reason TEXT NOT NULL, author TEXT NOT NULL,
+    provenance TEXT NOT NULL, valid_from TEXT NOT NULL, valid_to TEXT NOT NULL, recorded_at TEXT NOT NULL,
+    retired_at TEXT NOT NULL, supersedes TEXT NOT NULL, superseded_by TEXT NOT NULL, derived_from TEXT NOT NULL,
+    ever_quarantined INTEGER NOT NULL, pinned INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE INDEX records_place ON records(scope, path, status);
+CREATE INDEX records_block ON records(block_hash, scope, status);
+CREATE INDEX records_value ON records(scope, value_key, status);
+CREATE INDEX records_status ON records(scope, status);
+CREATE INDEX records_near ON records(scope, near_key, status);
+CREATE TABLE usage(
+    record_id TEXT PRIMARY KEY, injected INTEGER NOT NULL DEFAULT 0, last_injected TEXT NOT NULL DEFAULT '',
+    recalled INTEGER NOT NULL DEFAULT 0, last_recalled TEXT NOT NULL DEFAULT '',
+    corroborated INTEGER NOT NULL DEFAULT 0, judged_useful INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
+CREATE TABLE files(
+    scope TEXT NOT NULL, path TEXT NOT NULL, content_hash TEXT NOT NULL, object TEXT NOT NULL,
+    size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, PRIMARY KEY(scope, path)) STRICT, WITHOUT ROWID;
+CREATE INDEX files_object ON files(object);
+CREATE TABLE skipped(
+    scope TEXT NOT NULL, path TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY(scope, path)) STRICT, WITHOUT ROWID;
+CREATE TABLE objects(
+    name TEXT PRIMARY KEY, codec INTEGER NOT NULL, base TEXT NOT NULL, depth INTEGER NOT NULL,
+    data BLOB NOT NULL) STRICT;
+CREATE INDEX objects_base ON objects(base) WHERE base <> '';
+CREATE TABLE checkpoints(
+    id TEXT PRIMARY KEY, seq INTEGER NOT NULL, at TEXT NOT NULL, scope TEXT NOT NULL, reason TEXT NOT NULL,
+    author TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE INDEX checkpoints_scope ON checkpoints(scope, seq);
+CREATE TABLE checkpoint_files(
+    checkpoint TEXT NOT NULL REFERENCES checkpoints(id) ON DELETE CASCADE, position INTEGER NOT NULL,
+    path TEXT NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL, PRIMARY KEY(checkpoint, position))
+    STRICT, WITHOUT ROWID;
+CREATE INDEX checkpoint_files_before ON checkpoint_files(before);
+CREATE INDEX checkpoint_files_after ON checkpoint_files(after);
+CREATE TABLE intents(id TEXT PRIMARY KEY, scope TEXT NOT NULL, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST,)
+"""Each runs once, in its own transaction, in order; a released one is never changed."""
+
+
+def migrate(connection: apsw.Connection) -> None:
+    """Bring the database to the newest version.
+
+    Raises:
+        IntegrityError: it was written by a newer version of the product; nothing is changed.
+    """
+    version = int(connection.execute("PRAGMA user_version").get)
+    if version > len(MIGRATIONS):
+        raise IntegrityError(
+            f"the ledger has format {version}, this program knows {len(MIGRATIONS)}: update the program"
+        )
+    for number in range(version + 1, len(MIGRATIONS) + 1):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if int(connection.execute("PRAGMA user_version").get) < number:
+                connection.execute(MIGRATIONS[number - 1])
+                connection.execute(f"PRAGMA user_version={number}")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")

@@ -1,0 +1,161 @@
+"""The one place that builds adapters and puts them together: `open_home`."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+from memoranda.adapters import registry
+from memoranda.adapters.files.documents import FileDocuments
+from memoranda.adapters.files.home import open_key, open_state
+from memoranda.adapters.files.locks import FileLocks
+from memoranda.adapters.files.watching import FileWatcher
+from memoranda.adapters.secrets.scanner import DetectSecretsScanner
+from memoranda.adapters.sqlite.embedding_cache import SqliteEmbeddingCache
+from memoranda.adapters.sqlite.index import SqliteIndex
+from memoranda.adapters.sqlite.ledger import SqliteLedger
+from memoranda.adapters.system import SystemClock, TimeOrderedIds
+from memoranda.config import Config, load
+from memoranda.domain.fingerprint import Fingerprints
+from memoranda.memory import Memory, Parts
+from memoranda.ports import Embedder, Vector
+from memoranda.services.stores import Stores
+
+DEFAULT_HOME = "~/.memoranda"
+
+
+def home_folder(home: str | Path | None = None) -> Path:
+    """Return the home: the argument, else `$MEMORANDA_HOME`, else `~/.memoranda`."""
+    return Path(home or os.environ.get("MEMORANDA_HOME") or DEFAULT_HOME).expanduser().absolute()
+
+
+def open_home(
+    home: str | Path | None = None,
+    *,
+    settings: Mapping[str, object] | None = None,
+    embedder: Embedder | None = None,
+) -> Memory:
+    """Open a home, made where absent; nothing is read or synced yet.
+
+    `settings` override file and environment, for example `{"memory.provider": "none"}`. An `embedder` instance takes
+    the place of the configured address.
+
+    Raises:
+        ConfigurationError: a setting is wrong.
+        IntegrityError: the ledger or key is damaged or newer than this program.
+        BackendError: the folder cannot be used.
+    """
+    folder = home_folder(home)
+    config = load(folder, settings=settings)
+    state = open_state(folder)
+    prints = Fingerprints(open_key(state))
+    ledger = SqliteLedger(state / "ledger.db", prints)
+    index = SqliteIndex(state / "index")
+    cache = SqliteEmbeddingCache(state / "index" / "embeddings.db", lambda text: bytes.fromhex(prints.content(text)))
+    stores = Stores(
+        ledger=ledger,
+        documents=FileDocuments(folder),
+        index=index,
+        scanner=DetectSecretsScanner(),
+        locks=FileLocks(state / "locks"),
+        clock=SystemClock(),
+        ids=TimeOrderedIds(),
+        prints=prints,
+        write_mode=config.agent_write_mode,
+    )
+
+    def close() -> None:
+        index.close()
+        cache.close()
+        ledger.close()
+
+    parts = Parts(
+        stores=stores,
+        config=config,
+        embedders=ConfiguredEmbedder(config, embedder),
+        cache=cache,
+        watcher=FileWatcher(),
+        index_bytes=lambda: sum(path.stat().st_size for path in (state / "index").rglob("*") if path.is_file()),
+        close=close,
+    )
+    return Memory(folder, parts)
+
+
+@dataclass(slots=True)
+class ConfiguredEmbedder:
+    """The embedder that the settings name, or the one that was detected; opened at its first use."""
+
+    config: Config
+    given: Embedder | None = None
+    _opened: Embedder | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def _choice(self) -> tuple[str, str]:
+        if self.config.disable_rag:
+            return "none", "memory.disable_rag is true: keyword search only"
+        if self.given is not None:
+            return self.given.identity, "given by the caller"
+        if self.config.provider:
+            return self.config.provider, "memory.provider names it"
+        return registry.detect_embedder()
+
+    @property
+    def address(self) -> str:
+        """Address in use, `none` where there is no embedder."""
+        return self._choice()[0]
+
+    @property
+    def reason(self) -> str:
+        """Why this one."""
+        return self._choice()[1]
+
+    def open(self) -> Embedder | None:
+        """Return the embedder with the configured weight, or None for keyword search only."""
+        with self._lock:
+            if self._opened is None:
+                address = self.address
+                if address == "none":
+                    return None
+                opened = self.given or registry.open_embedder(address)
+                self._opened = _weighted(opened, self.config) if opened else None
+            return self._opened
+
+
+def _weighted(embedder: Embedder, config: Config) -> Embedder:
+    vector, keyword = config.vector_weight, config.keyword_weight
+    if vector is None and keyword is None:
+        return embedder
+    vector = 1 - (keyword or 0) if vector is None else vector
+    keyword = 1 - vector if keyword is None else keyword
+    total = vector + keyword
+    return WeightedEmbedder(embedder, vector / total if total else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedEmbedder:
+    """An embedder whose share of the score a person has set."""
+
+    inner: Embedder
+    weight: float
+
+    @property
+    def identity(self) -> str:
+        """The inner one's: the vectors are the same."""
+        return self.inner.identity
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        return self.inner.dimensions
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        """Embed with the inner one."""
+        return self.inner.embed_documents(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        """Embed with the inner one."""
+        return self.inner.embed_query(text)

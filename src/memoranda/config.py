@@ -1,0 +1,241 @@
+"""Settings: one frozen dataclass, one reader. `memoranda.toml`, overridden by `MEMORANDA_*` and by the caller."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from memoranda.domain.policy import WriteMode
+from memoranda.domain.query import Strategy
+from memoranda.domain.scope import check_id
+from memoranda.errors import ConfigurationError, InvalidInput
+
+FILE = "memoranda.toml"
+PREFIX = "MEMORANDA_"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigValue:
+    """One setting, with where it came from: `default`, `memoranda.toml`, an environment variable or `caller`."""
+
+    key: str
+    value: object
+    source: str
+    default: object
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All settings. `provider` "" means detected; weights None mean the embedder's measured one."""
+
+    style: str
+    agent_write_mode: WriteMode
+    provider: str
+    disable_rag: bool
+    citations: str
+    search_merge_strategy: Strategy
+    vector_weight: float | None
+    keyword_weight: float | None
+    min_score: float
+    teams: Mapping[str, tuple[str, ...]]
+    host: str
+    port: int
+    tokens: Mapping[str, str]
+    all: tuple[ConfigValue, ...]
+
+    def values(self) -> tuple[ConfigValue, ...]:
+        """Return every setting with its source, in the order of `docs/reference/settings.md`."""
+        return self.all
+
+
+def _choice(*allowed: str) -> Callable[[object], object]:
+    def check(value: object) -> object:
+        if value not in allowed:
+            near = difflib.get_close_matches(str(value), allowed, 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise ValueError(f"use one of {', '.join(allowed)}{hint}")
+        return value
+
+    return check
+
+
+def _boolean(value: object) -> object:
+    if isinstance(value, bool):
+        return value
+    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    if isinstance(value, str) and value.lower() in words:
+        return words[value.lower()]
+    raise ValueError("use true or false")
+
+
+def _number(low: float, high: float, *, whole: bool = False) -> Callable[[object], object]:
+    def check(value: object) -> object:
+        try:
+            number = int(str(value)) if whole else float(str(value))
+        except ValueError:
+            raise ValueError(f"use a number from {low} to {high}") from None
+        if isinstance(value, bool) or not low <= number <= high:
+            raise ValueError(f"use a number from {low} to {high}")
+        return number
+
+    return check
+
+
+def _text(value: object) -> object:
+    if not isinstance(value, str) or "\0" in value:
+        raise ValueError("use a text")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key: its default, its check (raises ValueError with what to use instead) and what it is for."""
+
+    key: str
+    default: object
+    check: Callable[[object], object]
+    purpose: str
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("memory.style", "hybrid", _choice("hybrid", "prompt-only", "search-only", "off"),
+            "which memory tools an agent is offered: all (hybrid, search-only) or none (prompt-only, off)"),
+    Setting("memory.agent_write_mode", "hybrid", _choice("hybrid", "prompt-only", "search-only", "off"),
+            "which files an agent may write: both, MEMORY.md, memory/*.md, or none"),
+    Setting("memory.provider", "", _text, "embedder by address: minilm, hashing:512, none; empty: detected"),
+    Setting("memory.disable_rag", False, _boolean, "true: keyword search only, no embedder is loaded"),
+    Setting("memory.citations", "auto", _choice("auto", "on", "off"), "whether results carry citations"),
+    Setting("memory.search_merge_strategy", "linear", _choice("linear", "rrf"), "how keyword and vector hits merge"),
+    Setting("memory.vector_weight", None, _number(0, 1), "share of the vector arm; unset: the embedder's measured one"),
+    Setting("memory.keyword_weight", None, _number(0, 1), "share of the keyword arm; unset: the rest"),
+    Setting("memory.recall.min_score", 0.15, _number(0, 1), "cosine from which the best hit counts as relevant"),
+    Setting("server.host", "127.0.0.1", _text, "address that `memoranda serve` listens on"),
+    Setting("server.port", 8765, _number(0, 65535, whole=True), "port that `memoranda serve` listens on"),
+)  # fmt: skip
+
+_TABLES = ("teams", "server.tokens")
+"""Keys that hold tables of a person's own names; they come from `memoranda.toml` alone."""
+
+
+def load(home: Path, *, settings: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None) -> Config:
+    """Read all settings of a home.
+
+    Raises:
+        ConfigurationError: a key or value is unknown; the message names the nearest right one.
+    """
+    known = {setting.key: setting for setting in SETTINGS}
+    tables: dict[str, object] = {}
+    values: dict[str, tuple[object, str]] = {}
+    for key, value in _flatten(_read(home / FILE)).items():
+        if key in _TABLES or key.startswith("teams."):
+            tables[key] = value
+        else:
+            values[key] = (value, FILE)
+    for name, text in sorted((os.environ if environ is None else environ).items()):
+        setting = next((key for key in known if name == _variable(key)), None)
+        if setting:
+            values[setting] = (text, name)
+    for key, value in (settings or {}).items():
+        values[key] = (value, "caller")
+    checked = {key: _check(known, key, value, source) for key, (value, source) in values.items()}
+    listed = tuple(
+        ConfigValue(key, checked.get(key, item.default), values[key][1] if key in values else "default", item.default)
+        for key, item in known.items()
+    )
+    return _config({item.key: item.value for item in listed}, tables, listed)
+
+
+def _variable(key: str) -> str:
+    """`memory.recall.min_score` -> `MEMORANDA_MEMORY_RECALL_MIN_SCORE`."""
+    return PREFIX + key.replace(".", "_").upper()
+
+
+def _read(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {type(error).__name__}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{path} is no valid TOML: {error}") from error
+
+
+def _flatten(values: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    flat: dict[str, object] = {}
+    for name, value in values.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict) and key not in _TABLES:
+            flat.update(_flatten(value, f"{key}."))
+        elif isinstance(value, dict) and key == "teams":
+            flat.update({f"teams.{team}": entry for team, entry in value.items()})
+        else:
+            flat[key] = value
+    return flat
+
+
+def _check(known: Mapping[str, Setting], key: str, value: object, source: str) -> object:
+    if key not in known:
+        near = difflib.get_close_matches(key, [*known, *_TABLES], 1, 0.5)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise ConfigurationError(f"unknown setting {key!r} ({source}){hint}")
+    if value is None:
+        return known[key].default
+    try:
+        return known[key].check(value)
+    except ValueError as error:
+        raise ConfigurationError(f"setting {key} ({source}) has a value it cannot have: {error}") from None
+
+
+def _teams(tables: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
+    teams: dict[str, tuple[str, ...]] = {}
+    for key, entry in tables.items():
+        if not key.startswith("teams."):
+            continue
+        team = key.removeprefix("teams.")
+        members = entry.get("members") if isinstance(entry, dict) else None
+        if not isinstance(members, list) or set(entry) != {"members"}:  # type: ignore[arg-type]  # a dict
+            raise ConfigurationError(f"[{key}] needs exactly one key: members = [\"agent-id\", …]")
+        try:
+            teams[check_id("team", team)] = tuple(check_id("agent", str(member)) for member in members)
+        except InvalidInput as error:
+            raise ConfigurationError(f"[{key}]: {error}") from error
+    return teams
+
+
+def _tokens(tables: Mapping[str, object]) -> dict[str, str]:
+    entry = tables.get("server.tokens", {})
+    if not isinstance(entry, dict):
+        raise ConfigurationError('[server.tokens] is a table of "token" = "agent-id"')
+    tokens: dict[str, str] = {}
+    for token, agent in entry.items():
+        if len(token) < 16:  # noqa: PLR2004 - shorter ones can be guessed
+            raise ConfigurationError("a token in [server.tokens] is shorter than 16 characters")
+        try:
+            tokens[token] = check_id("agent", str(agent))
+        except InvalidInput as error:
+            raise ConfigurationError(f"[server.tokens]: {error}") from error
+    return tokens
+
+
+def _config(values: Mapping[str, object], tables: Mapping[str, object], listed: tuple[ConfigValue, ...]) -> Config:
+    return Config(
+        style=str(values["memory.style"]),
+        agent_write_mode=values["memory.agent_write_mode"],  # type: ignore[arg-type]  # checked
+        provider=str(values["memory.provider"]),
+        disable_rag=bool(values["memory.disable_rag"]),
+        citations=str(values["memory.citations"]),
+        search_merge_strategy=values["memory.search_merge_strategy"],  # type: ignore[arg-type]  # checked
+        vector_weight=values["memory.vector_weight"],  # type: ignore[arg-type]  # checked
+        keyword_weight=values["memory.keyword_weight"],  # type: ignore[arg-type]  # checked
+        min_score=values["memory.recall.min_score"],  # type: ignore[arg-type]  # checked
+        teams=_teams(tables),
+        host=str(values["server.host"]),
+        port=values["server.port"],  # type: ignore[arg-type]  # checked
+        tokens=_tokens(tables),
+        all=listed,
+    )

@@ -1,0 +1,1 @@
+"""Pure decisions: no files, SQL, clock, network or environment."""

@@ -1,0 +1,92 @@
+"""What one batch writes to the ledger: values that cross the ledger's and the document store's ports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from memoranda.domain.checkpoint import CheckpointReason
+from memoranda.domain.record import Record
+from memoranda.domain.scope import Principal, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """A file as the ledger last knew it.
+
+    `content_hash` is the keyed hash of its bytes. `object` names its kept content, which is the same but for text
+    that is withheld: that stands in the person's own file alone.
+    """
+
+    path: str
+    content_hash: str
+    object: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdit:
+    """One file a batch changes; "" stands for a file that does not exist.
+
+    `before` and `after` name objects, `before_hash` and `after_hash` are hashes of the bytes on disk. `splices`
+    (start, end, text) turn the kept content before into the one after.
+    """
+
+    path: str
+    before: str
+    after: str
+    before_hash: str
+    after_hash: str
+    splices: tuple[tuple[int, int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One record's new state; `kind` is the event written for it (`record.created`, `record.retired`, …)."""
+
+    kind: str
+    record: Record
+    before: str = ""
+    """Status the record had before; "" where it is new."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """Everything one batch writes to the ledger, in one transaction.
+
+    `texts` are the exact texts of new blocks by their content hash. `states` are the files as they are
+    after the batch; `forgotten` are paths that are no files any more.
+    """
+
+    batch_id: str
+    at: str
+    author: Principal
+    scope: Scope
+    reason: CheckpointReason
+    checkpoint_id: str
+    edits: tuple[FileEdit, ...]
+    changes: tuple[Change, ...]
+    texts: Mapping[str, str]
+    states: tuple[FileState, ...] = ()
+    forgotten: tuple[str, ...] = ()
+    corroborated: tuple[str, ...] = ()
+    kept_text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Where a committed entry stands: the scope's last event before it and its own last event."""
+
+    previous_seq: int
+    last_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A memory file seen by a walk; `skip` says why it is not read ("" where it is)."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    skip: str = ""

@@ -1,0 +1,83 @@
+"""Keyed hashes: identity of bytes, value keys against duplicates and tombstones, and the ledger's chain.
+
+Every hash is keyed BLAKE2b (RFC 7693) under the home's secret, so that a text that was erased cannot be confirmed
+by guessing without the key. The `person` field separates the uses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+
+from memoranda.domain.words import near_terms
+
+KEY_BYTES = 32
+_SHORT = 16
+_LONG = 32
+
+_INVISIBLE = dict.fromkeys(
+    [0x00AD, 0x034F, 0x061C, 0x180E, 0xFEFF, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2065)]
+)
+_LOOK_ALIKES = str.maketrans(
+    "\u0430\u0441\u0501\u0435\u0456\u0458\u0455\u043e\u0440\u051b\u051d\u0445\u0443\u04bb\u04cf"
+    "\u03b1\u03b9\u03bf\u03c1\u03bd\u03c5\u03c7\u03ba\u03c4\u0432\u043a\u043c\u043d\u0442\u0131",
+    "acdeijsopqwxyhlaiopvuxktbkmhti",
+)
+"""Case-folded Cyrillic and Greek letters that pass for Latin ones (Unicode UTS #39 confusables); letters only."""
+
+_EMPHASIS = re.compile(r"(?<![\w*_~])(\*{1,3}|_{1,3}|~~)(?=\S)(.+?)(?<=\S)\1(?![\w*_~])", re.DOTALL)
+_INTRAWORD_STARS = re.compile(r"(\*{1,3}|~~)(?=\S)([^*~\n]+?)(?<=\S)\1")
+_CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+_MARKER = re.compile(r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+", re.MULTILINE)
+_LONE = re.compile(r"(?<!\S)[^\w\s]+(?!\S)")
+
+
+def normalise(text: str) -> str:
+    """Return the form in which two texts are one value; see `docs/format.md`.
+
+    NFKC, case-folded, invisible characters dropped, look-alike letters folded, emphasis and list markers dropped,
+    white space collapsed. Symbols that touch a letter or digit stay; if nothing is left the text itself counts.
+    """
+    folded = unicodedata.normalize("NFKC", text).translate(_INVISIBLE)
+    folded = _MARKER.sub("", folded)
+    folded = _CODE.sub(r"\2", folded)
+    for pattern in (_EMPHASIS, _EMPHASIS, _INTRAWORD_STARS):
+        folded = pattern.sub(r"\2", folded)
+    folded = unicodedata.normalize("NFKC", folded.casefold()).translate(_LOOK_ALIKES)
+    folded = " ".join(_LONE.sub(" ", folded).split())
+    return folded or text
+
+
+class Fingerprints:
+    """All keyed hashes of one home. `key` is its secret, 32 bytes."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def _hash(self, use: bytes, data: bytes, size: int = _SHORT) -> str:
+        return hashlib.blake2b(data, digest_size=size, key=self._key, person=use).hexdigest()
+
+    def content(self, data: bytes | str) -> str:
+        """Name exact bytes: a block, a file, an object. 32 hexadecimal digits."""
+        raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+        return self._hash(b"content", raw)
+
+    def value_key(self, text: str) -> str:
+        """Name a value whatever its dress (see `normalise`)."""
+        return self._hash(b"value", normalise(text).encode("utf-8", "surrogatepass"))
+
+    def near_key(self, text: str) -> str:
+        """Name a statement up to word order, inflection and stop words; "" where no word is left."""
+        stems, exact = near_terms(normalise(text))
+        if not stems and not exact:
+            return ""
+        return self._hash(b"near", "\x1f".join([*stems, "\x1e", *exact]).encode("utf-8", "surrogatepass"))
+
+    def payload(self, salt: bytes, payload: str) -> str:
+        """Hash an event's payload under its own salt; destroying the salt makes the payload unguessable."""
+        return self._hash(b"payload", len(salt).to_bytes(2, "big") + salt + payload.encode(), _LONG)
+
+    def event(self, fields: tuple[str, ...], previous: str) -> str:
+        """Chain an event to the one before it."""
+        return self._hash(b"event", "\x1f".join([previous, *fields]).encode(), _LONG)

@@ -1,0 +1,95 @@
+"""Leaves withheld text out of what is kept, and puts it back from the person's own file.
+
+A block (or a line of context) that holds a secret stands in that file alone. In the kept content a placeholder with
+its keyed hash takes its place.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from memoranda.domain.markdown import Document
+
+_PLACEHOLDER = re.compile(r"<!-- memoranda:withheld ([0-9a-f]{32}) -->")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
+PRIVATE_KEY = "private-key"
+"""The class whose text may go on after a blank line, up to its END line."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretFinding:
+    """A secret that was found: its class and line (from 1), never its text."""
+
+    secret_class: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """What of a document is withheld: block index -> class, and context lines (line, class); spans of both."""
+
+    blocks: dict[int, str]
+    context: tuple[SecretFinding, ...]
+    spans: tuple[tuple[int, int], ...]
+
+
+NOTHING = Withheld({}, (), ())
+
+
+def withhold(document: Document, findings: Sequence[SecretFinding]) -> Withheld:
+    """Find the blocks and context lines that findings touch."""
+    if not findings:
+        return NOTHING
+    blocks: dict[int, str] = {}
+    context: list[SecretFinding] = []
+    spans: list[tuple[int, int]] = []
+    lines = [match.span() for match in _LINE.finditer(document.text)]
+    for finding in findings:
+        index = bisect.bisect_left(document.blocks, finding.line, key=lambda block: block.line_end)
+        if index < len(document.blocks) and document.blocks[index].line_start <= finding.line:
+            blocks.setdefault(index, finding.secret_class)
+            if finding.secret_class == PRIVATE_KEY:
+                blocks.update({more: PRIVATE_KEY for more in _rest_of_key(document, index) if more not in blocks})
+        elif finding.line <= len(lines):
+            context.append(finding)
+            start, end = lines[finding.line - 1]
+            spans.append((start, start + len(document.text[start:end].rstrip("\r\n"))))
+    spans.extend((document.blocks[index].start, document.blocks[index].end) for index in blocks)
+    return Withheld(blocks, tuple(context), tuple(sorted(set(spans))))
+
+
+def _rest_of_key(document: Document, index: int) -> Sequence[int]:
+    """Blocks after a private key's first one, up to the one with its END line, if there is such a line."""
+    rest: list[int] = []
+    for at in range(index, len(document.blocks)):
+        rest.append(at)
+        if "-----END" in document.blocks[at].text:
+            return rest
+    return []
+
+
+def redact(document: Document, withheld: Withheld, name_of: Callable[[str], str]) -> str:
+    """Return the text with a placeholder for every withheld span."""
+    parts: list[str] = []
+    position = 0
+    for start, end in withheld.spans:
+        parts.append(document.text[position:start])
+        parts.append(f"<!-- memoranda:withheld {name_of(document.text[start:end])} -->")
+        position = end
+    parts.append(document.text[position:])
+    return "".join(parts)
+
+
+def fill(kept: str, document: Document, withheld: Withheld, name_of: Callable[[str], str]) -> str:
+    """Return kept content with its placeholders filled from the file's present text; others stay."""
+    texts = {name_of(document.text[start:end]): document.text[start:end] for start, end in withheld.spans}
+    return _PLACEHOLDER.sub(lambda match: texts.get(match.group(1), match.group()), kept)
+
+
+def placeholder_hash(block_text: str) -> str:
+    """Return the hash in a block that is a placeholder, or ""."""
+    match = _PLACEHOLDER.fullmatch(block_text)
+    return match.group(1) if match else ""

@@ -1,0 +1,267 @@
+"""Text to words: one analyser for the index and for questions.
+
+A text gives two streams. `exact` holds its words in order, folded, and serves phrases; `terms` is the bag that is
+scored: stems, joined forms of words with symbols (`foo-bar`, `c#`, `user@host`), and for scripts written without
+spaces overlapping pairs of characters and single ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import Stemmer
+
+from memoranda.domain.query import MAX_QUERY_CHARS
+from memoranda.domain.scripts import SIGN, SOFT_SYMBOLS, UNSPACED, classes, fold, is_unspaced
+from memoranda.domain.stopwords import FUNCTION_CHARACTERS, NEGATIONS, STOP_WORDS, TURNING_WORDS
+
+ANALYSER = 1
+"""Version of the rules below; an index built by another version is built anew."""
+
+MAX_WORD = 128
+"""Longest word in characters; longer ones (encoded data) are cut here, in the index and in questions alike."""
+
+_CACHED_WORD = 48
+_SOFT = re.escape(SOFT_SYMBOLS)
+_ASCII_CHUNKS = re.compile(f"[a-z0-9{_SOFT}]+")
+_RUNS = re.compile("[ws]+|b+|e")
+_OUTER = re.compile(r"[/\\:@=&]+")
+_INNER = re.compile(rf"([^{_SOFT}]+)([+#]*)")
+_EDGES = re.compile(rf"([{_SOFT}]*)(.*?)([{_SOFT}]*)", re.DOTALL)
+_TAIL = re.compile(r"[+#]+|%")
+_QUOTED = re.compile(r'"([^"]*)"')
+_DOUBLE_QUOTES = str.maketrans("“”„‟«»＂", '"""""""')
+
+_SAYS_NOTHING = (STOP_WORDS | NEGATIONS) - TURNING_WORDS
+
+_stem_word = Stemmer.Stemmer("porter", 0).stemWord
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The words of a text: `exact` in order, `terms` as the bag that is scored."""
+
+    exact: tuple[str, ...]
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """A question as words: `terms` scored and OR-ed, `phrases` required, each a sequence of exact words.
+
+    `forms` pairs a stem with the exact word that was asked, so that the same word counts more than its kin. `units`
+    are the pieces of information in the question, each as the terms that show that a text speaks of it: a word, or
+    a character that says something in scripts without spaces.
+    """
+
+    terms: tuple[str, ...] = ()
+    phrases: tuple[tuple[str, ...], ...] = ()
+    forms: tuple[tuple[str, str], ...] = ()
+    units: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """One word of a text with everything that it is found by."""
+
+    exact: tuple[str, ...]
+    """Its parts in order."""
+    terms: tuple[str, ...]
+    """What is indexed: stems of the parts, joined forms."""
+    asked: tuple[str, ...]
+    """What a question with it looks for, without stop words."""
+    kept: tuple[str, ...]
+    """The same with stop words."""
+
+
+_NOTHING = _Word((), (), (), ())
+
+
+def stem(word: str) -> str:
+    """Return the Porter stem of an English word; anything that is not ASCII letters is returned as it is."""
+    if len(word) > 2 and word.isascii() and word.isalpha():  # noqa: PLR2004 - two letters are their own stem
+        return str(_stem_word(word))
+    return word
+
+
+def analyse(text: str) -> Analysis:
+    """Return the words of a text, for the index; any string is accepted."""
+    exact: list[str] = []
+    terms: list[str] = []
+    for word in _words(text):
+        exact += word.exact
+        terms += word.terms
+    return Analysis(tuple(exact), tuple(terms))
+
+
+def parse_query(text: str) -> ParsedQuery:
+    """Return what a question asks for; never raises, and is empty for text without words.
+
+    Text in double quotes becomes a phrase, whose words are scored as well. Stop words are dropped unless nothing
+    else is left. Text after `query.MAX_QUERY_CHARS` is not read.
+    """
+    text = text[:MAX_QUERY_CHARS].translate(_DOUBLE_QUOTES)
+    phrases = tuple(dict.fromkeys(p for p in (analyse(m[1]).exact for m in _QUOTED.finditer(text)) if p))
+    words = tuple(_words(text.replace('"', " ")))
+    asked = tuple(dict.fromkeys(term for word in words for term in word.asked))
+    terms = asked or tuple(dict.fromkeys(term for word in words for term in word.kept))
+    wanted = set(terms)
+    forms = dict.fromkeys((stem(part), part) for word in words for part in word.exact)
+    units = dict.fromkeys(unit for word in words for unit in _units(word, asked=bool(asked)))
+    return ParsedQuery(terms, phrases, tuple(pair for pair in forms if pair[0] in wanted), tuple(units))
+
+
+def _units(word: _Word, *, asked: bool) -> Iterator[tuple[str, ...]]:
+    """Yield what a question's word adds to the pieces of information in it."""
+    terms = word.asked if asked else word.kept
+    if len(terms) < 2 or not is_unspaced(terms[0][0]):  # noqa: PLR2004 - one pair is one piece
+        if terms:
+            yield terms
+        return
+    characters = [pair[0] for pair in terms] + [terms[-1][1]]
+    says = [i for i, character in enumerate(characters) if not _is_grammar(character)] or range(len(characters))
+    for i in says:
+        yield terms[max(i - 1, 0) : i + 1]
+
+
+def _is_grammar(character: str) -> bool:
+    return "\u3041" <= character <= "\u3096" or character in FUNCTION_CHARACTERS
+
+
+def near_terms(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what two texts share when they say nearly the same: (sorted stems without stop words and numbers,
+    numbers and negations in order).
+
+    Word order, articles and punctuation do not count; a number, a sign before it or a "not" does.
+    """
+    stems: list[str] = []
+    strict: list[str] = []
+    for word in _words(text):
+        if not word.exact:
+            continue
+        if is_unspaced(word.exact[0][0]):
+            stems.extend(word.exact)
+            continue
+        negated = not NEGATIONS.isdisjoint((*word.exact, *word.terms))
+        joined = word.terms[-1] if len(word.terms) > len(word.exact) else ""
+        if negated:
+            strict.append("not")
+        if any(part[0].isdigit() for part in word.exact):
+            strict.append(joined or word.exact[0])
+        elif joined and not negated:
+            stems.append(joined)
+        else:
+            kept = (part for part in word.exact if part not in _SAYS_NOTHING)
+            stems.extend(stem(part) for part in kept)
+    return tuple(sorted(stems)), tuple(strict)
+
+
+def _words(text: str) -> Iterator[_Word]:
+    """Yield the words of a text in order."""
+    folded = fold(text)
+    if folded.isascii():
+        for chunk in _ASCII_CHUNKS.findall(folded):
+            yield _remembered(chunk) if len(chunk) <= _CACHED_WORD else _read(chunk)
+        return
+    kinds = classes(folded)
+    for run in _RUNS.finditer(kinds):
+        piece = folded[run.start() : run.end()]
+        kind = kinds[run.start()]
+        if kind == UNSPACED:
+            yield _unspaced(piece)
+        elif kind == SIGN:
+            yield _Word((piece,), (piece,), (piece,), (piece,))
+        else:
+            yield _remembered(piece) if len(piece) <= _CACHED_WORD else _read(piece)
+
+
+def _unspaced(run: str) -> _Word:
+    """Return pairs of neighbouring characters, and single ones for the index."""
+    if len(run) == 1:
+        return _Word((run,), (run,), (run,), (run,))
+    pairs = tuple(map("".join, zip(run, run[1:], strict=False)))
+    return _Word(pairs, (*pairs, *run), pairs, pairs)
+
+
+def _read(chunk: str) -> _Word:
+    """Take a run of letters and touching symbols apart."""
+    lead, body, tail = _edges(chunk)
+    if not body:
+        return _NOTHING
+    pieces = [piece for piece in _OUTER.split(body) if piece.strip(SOFT_SYMBOLS)]
+    if len(pieces) == 1 and not _OUTER.search(body):
+        return _piece(lead, body, tail)
+    found = [_piece("", *_edges(piece)[1:]) for piece in pieces[1:-1]]
+    found = [_piece(lead, *_edges(pieces[0])[1:]), *found, _piece(_edges(pieces[-1])[0], _edges(pieces[-1])[1], tail)]
+    whole = _limited(lead + body + tail)
+    return _Word(
+        tuple(part for word in found for part in word.exact),
+        (*(term for word in found for term in word.terms), *whole),
+        (*(term for word in found for term in word.asked), *whole),
+        (*(term for word in found for term in word.kept), *whole),
+    )
+
+
+_remembered = lru_cache(maxsize=1 << 16)(_read)
+
+
+def _edges(chunk: str) -> tuple[str, str, str]:
+    """Split off the symbols around a chunk and keep those that mean something: `#tag`, `--force`, `C++`, `50%`."""
+    body = chunk.strip(SOFT_SYMBOLS)
+    start = chunk.find(body) if body else 0
+    lead, tail = chunk[:start], chunk[start + len(body) :]
+    if lead:
+        dashes = len(lead) - len(lead.rstrip("-"))
+        lead = lead[-min(dashes, 2) :] if dashes else (lead[-1] if lead[-1] in "#@.$+~%" else "")
+    ending = _TAIL.match(tail)
+    return lead, body, ending[0] if ending else ""
+
+
+def _piece(lead: str, body: str, tail: str) -> _Word:
+    """Read a word that has only inner connectors: `foo-bar`, `1.2.3`, `don't`, `c++17`."""
+    exact: list[str] = []
+    terms: list[str] = []
+    asked: list[str] = []
+    whole = body + tail
+    for match in _INNER.finditer(whole):
+        part, suffix = match[1][:MAX_WORD], match[2]
+        if match.end() < len(whole) and suffix != "++" and whole[match.end()] not in SOFT_SYMBOLS:
+            suffix = ""  # `a+b`: the sign stands between two words
+        root = stem(part)
+        if not suffix:
+            exact.append(part)
+            terms.append(root)
+            asked.append(root if part not in STOP_WORDS else "")
+            continue
+        joined = part + suffix
+        # One letter is nothing without its sign (C, C#, C++); a longer word is also found without it.
+        exact.append(joined if len(part) == 1 else part)
+        terms += (joined,) if len(part) == 1 else (root, joined)
+        asked.append(joined)
+    whole = lead + whole
+    if whole == exact[0] or whole in terms:
+        extra: tuple[str, ...] = ()
+    elif "'" in whole:
+        extra = () if whole.endswith("'s") and len(exact) == 2 else _limited(whole.replace("'", ""))  # noqa: PLR2004
+    else:
+        extra = _limited(whole)
+    return _Word(
+        tuple(exact), (*terms, *extra), (*(a for a in asked if a), *_informative(extra)), (*terms, *extra)
+    )
+
+
+def _informative(words: Iterable[str]) -> Iterator[str]:
+    return (word for word in words if word not in STOP_WORDS)
+
+
+def _limited(word: str) -> tuple[str, ...]:
+    """Return the joined form, or nothing where it is no word any more."""
+    return (word,) if len(word) <= MAX_WORD else ()
+
+
+def is_single_character(word: str) -> bool:
+    """Tell whether a word is one character of a script without spaces: in a text it may begin a longer run."""
+    return len(word) == 1 and is_unspaced(word)

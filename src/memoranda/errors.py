@@ -1,0 +1,103 @@
+"""Every error the library raises, as one tree by what the caller can do about it.
+
+MemorandaError
+├── InvalidInput            the request is wrong; change it
+│   └── MissingIdentity     no agent, team or principal was named
+├── NotFound                nothing with this id for this caller
+├── Conflict                the world changed in between; read again and retry
+│   └── RemovalsNotAccepted too much vanished at once; a person must say that it is meant
+├── Denied                  this caller may not do this
+├── IntegrityError          stored data is not what it was; run `memoranda verify`
+├── BackendError            a file system, database or model failed; retry or look at the machine
+│   └── Busy                another process holds what is needed; retry
+├── MissingExtra            an optional dependency is not installed
+└── ConfigurationError      a setting is wrong
+
+Expected outcomes (saved, duplicate, quarantined, refused) are values, not errors: see `domain/outcome.py`.
+"""
+
+from __future__ import annotations
+
+
+class MemorandaError(Exception):
+    """Base of all errors raised on purpose; `code` is stable and may be matched on."""
+
+    code = "error"
+
+
+class InvalidInput(MemorandaError):  # noqa: N818 - named by what the caller did
+    """Raised when a request breaks a rule; the message names the rule and what to do."""
+
+    code = "invalid_input"
+
+
+class MissingIdentity(InvalidInput):
+    """Raised when an operation needs to know who asks and nobody was named."""
+
+    code = "missing_identity"
+
+
+class NotFound(MemorandaError):  # noqa: N818
+    """Raised when an id is unknown to this caller; another scope's id gives the same answer."""
+
+    code = "not_found"
+
+
+class Conflict(MemorandaError):  # noqa: N818
+    """Raised when what was expected has changed in between; read again and retry."""
+
+    code = "conflict"
+
+
+class RemovalsNotAccepted(Conflict):
+    """Raised when more than half of a workspace's files vanished at once and nobody has accepted that."""
+
+    code = "removals_not_accepted"
+
+    def __init__(self, scope: str, missing: int, known: int) -> None:
+        super().__init__(
+            f"{missing} of {known} memory files of {scope} are gone. Nothing was changed. "
+            "If a disk or folder is not mounted, bring it back; if the removal is meant, "
+            "run `memoranda sync --accept-removals`."
+        )
+        self.scope, self.missing, self.known = scope, missing, known
+
+
+class Denied(MemorandaError):  # noqa: N818
+    """Raised when the caller is known but may not do this."""
+
+    code = "denied"
+
+
+class IntegrityError(MemorandaError):
+    """Raised when stored truth is damaged; nothing is repaired by dropping it."""
+
+    code = "integrity"
+
+
+class BackendError(MemorandaError):
+    """Raised when the file system, a database or a model fails underneath."""
+
+    code = "backend"
+
+
+class Busy(BackendError):
+    """Raised when a lock was not free in time; nothing was changed."""
+
+    code = "busy"
+
+
+class MissingExtra(MemorandaError):  # noqa: N818
+    """Raised when an optional dependency is needed; the message carries the install line."""
+
+    code = "missing_extra"
+
+    def __init__(self, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs an optional part: pip install 'memoranda[{extra}]'")
+        self.extra = extra
+
+
+class ConfigurationError(MemorandaError):
+    """Raised when a setting is unknown or has a value it cannot have."""
+
+    code = "configuration"

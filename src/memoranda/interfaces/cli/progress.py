@@ -1,0 +1,68 @@
+"""Shows that long work goes on: a bar on a terminal, a plain line now and then elsewhere, nothing for short work."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import typer
+
+from memoranda.domain.report import Progress
+
+FIRST_AFTER = 1.0
+"""Seconds of silence before the first sign: shorter work needs none."""
+
+EVERY = 3.0
+"""Seconds between plain lines."""
+
+
+@contextlib.contextmanager
+def shown() -> Iterator[Progress]:
+    """Give a progress callback that draws on standard error."""
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        with _bars() as progress:
+            yield progress
+    else:
+        yield Lines(write=lambda line: typer.echo(line, err=True))
+
+
+@dataclass(slots=True)
+class Lines:
+    """Progress as plain lines: the first after a second, then one every few seconds."""
+
+    write: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+    started: float = field(init=False)
+    last: float = field(init=False, default=0.0)
+
+    def __post_init__(self) -> None:
+        self.started = self.clock()
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Take note of progress and write a line if it is time for one."""
+        now = self.clock()
+        if now - self.started < FIRST_AFTER or (self.last and now - self.last < EVERY):
+            return
+        self.last = now
+        self.write(f"{what}: {done} of {total}" if total else f"{what}: {done}")
+
+
+@contextlib.contextmanager
+def _bars() -> Iterator[Progress]:
+    """Draw one bar per kind of work; it disappears when the work is done."""
+    from rich.console import Console  # noqa: PLC0415 - costs 90 ms, and only a terminal needs it
+    from rich.progress import Progress as Bars  # noqa: PLC0415
+
+    tasks: dict[str, int] = {}
+    with Bars(console=Console(stderr=True), transient=True) as bars:
+
+        def progress(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total or None)
+            bars.update(tasks[what], completed=done, total=total or None)  # type: ignore[arg-type]  # ids are ints
+
+        yield progress

@@ -1,0 +1,81 @@
+"""Opens the memory for one verb, as the person who types or as the agent that the environment pins."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import memoranda
+from memoranda.domain.report import SyncReport
+from memoranda.domain.scope import check_id
+from memoranda.errors import Denied, RemovalsNotAccepted
+from memoranda.interfaces.cli.output import Output
+from memoranda.interfaces.cli.progress import shown
+from memoranda.memory import Agent, Memory
+
+PINNED = "MEMORANDA_AGENT"
+"""Set in hooks and sandboxes: whoever runs there acts as that agent and as nobody else."""
+
+DEFAULT_AGENT = "main"
+
+
+def pinned_agent() -> str | None:
+    """Return the agent that the environment pins, or None.
+
+    Raises:
+        MissingIdentity: the variable is set and empty; guessing would make an agent a person.
+        InvalidInput: it is no legal id.
+    """
+    value = os.environ.get(PINNED)
+    return None if value is None else check_id("agent", value)
+
+
+def acting_agent(asked: str | None) -> str:
+    """Return the agent to act for: the pinned one, else the one asked for, else `main`.
+
+    Raises:
+        Denied: another agent than the pinned one was asked for.
+    """
+    pinned = pinned_agent()
+    if pinned is not None and asked is not None and asked != pinned:
+        raise Denied(f"{PINNED} pins this process to one agent; --agent cannot name another")
+    return check_id("agent", asked if asked is not None else pinned or DEFAULT_AGENT)
+
+
+def forbid_agents(what: str) -> None:
+    """Raise Denied where the environment pins an agent: `what` is for a person."""
+    if pinned_agent() is not None:
+        raise Denied(f"{what} is for a person, and {PINNED} is set")
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A memory opened for one verb, and the agent in whose scope it works."""
+
+    memory: Memory
+    agent: Agent
+    agent_id: str
+    out: Output
+
+    def refresh(self, *, skip: bool = False) -> SyncReport | None:
+        """Take in files that were edited since; a mass removal is reported and leaves the memory as it was."""
+        if skip:
+            return None
+        try:
+            with shown() as progress:
+                return self.memory.sync(agents=[self.agent_id], progress=progress)
+        except RemovalsNotAccepted as error:
+            self.out.note(f"warning: {error}")
+            return None
+
+
+@contextlib.contextmanager
+def opened(home: Path | None, agent: str | None, *, as_json: bool) -> Iterator[Session]:
+    """Open the memory, as the pinned agent where the environment names one, else as a person."""
+    agent_id = acting_agent(agent)
+    with memoranda.open(home) as memory:
+        handle = memory.agent(agent_id) if pinned_agent() is not None else memory.person(agent_id)
+        yield Session(memory, handle, agent_id, Output(as_json=as_json))

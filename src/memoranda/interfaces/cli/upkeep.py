@@ -1,0 +1,241 @@
+"""Verbs that look after a home: init, status, doctor, sync, reindex, watch, verify."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import memoranda
+from memoranda.domain.report import Finding, StatusReport, SyncReport, VerifyReport
+from memoranda.domain.scope import agent_scope
+from memoranda.errors import IntegrityError, MemorandaError
+from memoranda.interfaces import wire_reports
+from memoranda.interfaces.cli.options import AsJson, Home, verb
+from memoranda.interfaces.cli.output import Output, plain, strong
+from memoranda.interfaces.cli.progress import shown
+from memoranda.interfaces.cli.session import forbid_agents, pinned_agent
+from memoranda.interfaces.errors import TABLE
+from memoranda.memory import Memory
+
+NoEmbed = Annotated[bool, typer.Option("--no-embed", help="Leave vectors to a later sync.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command line."""
+    for function in (init, status, doctor, sync, reindex, watch, verify):
+        app.command()(function)
+
+
+@verb
+def init(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FOLDER]", show_default="$MEMORANDA_HOME, else ~/.memoranda", help="The home to make."
+        ),
+    ] = None,
+    *,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a home, or take over a folder of Markdown notes as one."""
+    out = Output(as_json=as_json)
+    with memoranda.open(folder if folder is not None else home) as memory:
+        with shown() as progress:
+            report = memory.sync(progress=progress)
+        where = memory.home
+    document = {"home": str(where), "sync": wire_reports.sync(report)}
+    lines = [
+        f"{where} is ready: {report.files_seen} memory files, {report.added} new records",
+        "next: memoranda save 'The user prefers dark mode.'",
+        "      memoranda mcp --json   (the lines to paste into a coding agent)",
+    ]
+    out.result(document, lines)
+
+
+@verb
+def status(*, home: Home = None, as_json: AsJson = False) -> None:
+    """Show what the home holds, which embedder serves it, and what is ignored."""
+    with memoranda.open(home) as memory:
+        report = _visible(memory.status())
+    Output(as_json=as_json).result(wire_reports.status(report), _status_lines(report))
+
+
+def _visible(report: StatusReport) -> StatusReport:
+    """Leave a pinned agent its own scope of the report; a person sees everything."""
+    pinned = pinned_agent()
+    if pinned is None:
+        return report
+    own = str(agent_scope(pinned))
+    return StatusReport(
+        home=report.home,
+        embedder=report.embedder,
+        embedder_reason=report.embedder_reason,
+        scopes=tuple(scope for scope in report.scopes if scope.scope == own),
+        skipped=tuple(file for file in report.skipped if file.scope == own),
+        withheld=tuple(secret for secret in report.withheld if secret.scope == own),
+        ledger_events=report.ledger_events,
+        ledger_bytes=report.ledger_bytes,
+        index_bytes=report.index_bytes,
+        checkpoints=report.checkpoints,
+    )
+
+
+def _status_lines(report: StatusReport) -> Iterator[str]:
+    yield f"home      {report.home}"
+    yield f"embedder  {report.embedder or 'none'} ({report.embedder_reason})"
+    yield f"ledger    {report.ledger_events} events, {report.ledger_bytes:,} bytes; {report.checkpoints} checkpoints"
+    yield f"index     {report.index_bytes:,} bytes"
+    for scope in report.scopes:
+        yield (
+            f"{strong(scope.scope)}  {scope.files} files, {scope.active} records, {scope.withheld} withheld, "
+            f"{scope.retired} retired; {scope.vectors} of {scope.indexed_passages} passages have vectors"
+        )
+        yield f"   {plain(scope.workspace)}"
+    yield from _ignored_lines(report)
+
+
+def _ignored_lines(report: StatusReport | SyncReport) -> Iterator[str]:
+    for file in report.skipped:
+        yield plain(f"not read: {file.scope} {file.path} ({file.reason})")
+    for secret in report.withheld:
+        yield plain(
+            f"withheld: {secret.scope} {secret.path} line {secret.line} holds a secret ({secret.secret_class})"
+        )
+
+
+@verb
+def doctor(*, home: Home = None, as_json: AsJson = False) -> None:
+    """Check the machine and the home, and say what to do."""
+    with memoranda.open(home) as memory:
+        found = memory.doctor()
+    document = wire_reports.findings(found)
+    Output(as_json=as_json).result(document, _doctor_lines(found))
+    if document["level"] == "error":
+        raise typer.Exit(TABLE[MemorandaError].exit_code)
+
+
+def _doctor_lines(found: Sequence[Finding]) -> Iterator[str]:
+    for finding in found:
+        yield plain(f"{finding.level:<8} {finding.subject}: {finding.message}")
+        if finding.advice:
+            yield plain(f"         -> {finding.advice}")
+
+
+@verb
+def sync(
+    *,
+    accept_removals: Annotated[
+        bool, typer.Option("--accept-removals", help="It is meant that most files are gone.")
+    ] = False,
+    no_embed: NoEmbed = False,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take in what was edited, and give new passages their vectors."""
+    if accept_removals:
+        forbid_agents("--accept-removals")
+    pinned = pinned_agent()
+    with memoranda.open(home) as memory, shown() as progress:
+        report = memory.sync(
+            accept_removals=accept_removals, progress=progress, agents=None if pinned is None else [pinned]
+        )
+        embedded = 0 if no_embed else memory.embed(progress=progress)
+    Output(as_json=as_json).result(
+        wire_reports.sync(report, embedded=embedded), _sync_lines(report, embedded)
+    )
+
+
+def _sync_lines(report: SyncReport, embedded: int = 0) -> Iterator[str]:
+    yield (
+        f"{report.files_seen} files, {report.files_changed} changed, {report.files_removed} removed: "
+        f"{report.added} added, {report.edited} edited, {report.moved} moved, {report.removed} removed, "
+        f"{report.revived} revived"
+    )
+    if report.recovered_batches:
+        yield f"{report.recovered_batches} interrupted writes finished or discarded"
+    waiting = max(0, report.pending_vectors - embedded)
+    if embedded or waiting:
+        yield f"{embedded} passages got vectors, {waiting} wait"
+    yield from _ignored_lines(report)
+
+
+@verb
+def reindex(*, no_embed: NoEmbed = False, home: Home = None, as_json: AsJson = False) -> None:
+    """Forget the index and build it anew from files and ledger."""
+    with memoranda.open(home) as memory, shown() as progress:
+        report = memory.reindex(progress=progress)
+        embedded = 0 if no_embed else memory.embed(progress=progress)
+    Output(as_json=as_json).result(
+        wire_reports.sync(report, embedded=embedded), _sync_lines(report, embedded)
+    )
+
+
+@verb
+def watch(
+    *,
+    debounce: Annotated[
+        float, typer.Option("--debounce", min=0.05, help="Seconds of quiet before a sync.")
+    ] = 1.5,
+    resync: Annotated[float, typer.Option("--resync", min=1.0, help="Seconds between full syncs.")] = 900.0,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sync whenever a file changes, until Ctrl-C; with --json one document a line."""
+    out = Output(as_json=as_json)
+    stop = threading.Event()
+
+    def on_sync(report: SyncReport) -> None:
+        if as_json:
+            typer.echo(json.dumps(wire_reports.sync(report), ensure_ascii=False))
+        elif report.files_changed or report.files_removed or report.recovered_batches:
+            out.result({}, _sync_lines(report))
+
+    with memoranda.open(home) as memory:
+        out.note(f"watching {memory.home}; Ctrl-C ends it")
+        try:
+            memory.watch(
+                stop=stop,
+                on_sync=on_sync,
+                on_error=lambda error: out.note(f"warning: {error}"),
+                debounce=debounce,
+                resync=resync,
+            )
+        except KeyboardInterrupt:
+            stop.set()
+
+
+@verb
+def verify(
+    *,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Rebuild what is derived; truth is never touched.")
+    ] = False,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check the ledger's chain, every file, every object and the index."""
+    with memoranda.open(home) as memory:
+        report = _verified(memory, repair=repair)
+    Output(as_json=as_json).result(wire_reports.verify(report), _verify_lines(report))
+    if not report.clean:
+        raise typer.Exit(TABLE[IntegrityError].exit_code)
+
+
+def _verified(memory: Memory, *, repair: bool) -> VerifyReport:
+    with shown() as progress:
+        return memory.verify(repair=repair, progress=progress)
+
+
+def _verify_lines(report: VerifyReport) -> Iterator[str]:
+    yield "checked: " + ", ".join(f"{count} {area}" for area, count in report.checked)
+    for name in report.repaired:
+        yield plain(f"rebuilt: {name}")
+    for problem in report.problems:
+        yield plain(f"{problem.area}: {problem.subject}: {problem.message}")
+    yield "clean" if report.clean else f"{len(report.problems)} problems"

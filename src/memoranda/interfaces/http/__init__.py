@@ -1,0 +1,1 @@
+"""The HTTP server: who may speak to it, and what it offers."""

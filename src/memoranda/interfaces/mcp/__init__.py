@@ -1,0 +1,1 @@
+"""Memory over the Model Context Protocol: the tool table behind stdio and streamable HTTP."""

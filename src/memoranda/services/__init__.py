@@ -1,0 +1,1 @@
+"""Use cases: one per module, functions over ports, read top to bottom."""

@@ -1,0 +1,107 @@
+"""Undo: checkpoints, restore, diff. A restore is itself a batch: checkpointed, indexed, audited, undoable."""
+
+from __future__ import annotations
+
+import difflib
+
+from memoranda.domain.checkpoint import Checkpoint, CheckpointReason
+from memoranda.domain.operation import Batch, Restore
+from memoranda.domain.outcome import BatchOutcome
+from memoranda.domain.record import Provenance
+from memoranda.domain.report import FileDiff
+from memoranda.domain.scope import Principal, Scope
+from memoranda.errors import InvalidInput, NotFound
+from memoranda.services import gateway
+from memoranda.services.stores import Stores
+from memoranda.services.working_file import as_known
+
+MAX_LISTED = 100
+
+
+def listed(stores: Stores, scope: Scope, *, limit: int, path_contains: str) -> tuple[Checkpoint, ...]:
+    """Return the newest checkpoints of a scope, at most 100.
+
+    Raises:
+        InvalidInput: `limit` is not 1 to 100.
+    """
+    if not 1 <= limit <= MAX_LISTED:
+        raise InvalidInput(f"limit {limit} is out of range: use 1 to {MAX_LISTED}")
+    return tuple(stores.ledger.checkpoints(scope, limit=limit, path_contains=path_contains))
+
+
+def find(stores: Stores, scope: Scope, checkpoint_id: str) -> Checkpoint:
+    """Return one checkpoint; raises NotFound, alike for an unknown id and for another scope's."""
+    checkpoint = stores.ledger.checkpoint(scope, checkpoint_id)
+    if checkpoint is None:
+        raise NotFound("checkpoint not found; `memoranda checkpoints` lists those there are")
+    return checkpoint
+
+
+def restore(stores: Stores, author: Principal, scope: Scope, checkpoint_id: str, *, tool: str) -> BatchOutcome:
+    """Bring every file of a checkpoint back to what it was before that change."""
+    checkpoint = find(stores, scope, checkpoint_id)
+    if checkpoint.reason == "conflict":
+        raise InvalidInput(
+            "this checkpoint keeps a text that could not be written; read it with `memoranda diff` and save it again"
+        )
+    states = {file.path: file.before for file in checkpoint.files}
+    return _bring_back(stores, author, scope, states, "restore", tool)
+
+
+def undo(stores: Stores, author: Principal, scope: Scope, count: int, *, tool: str) -> BatchOutcome:
+    """Take back the last `count` changes of a scope, a person's own edits included.
+
+    Raises:
+        InvalidInput: `count` is not 1 to 100.
+        NotFound: there are not so many changes to take back.
+    """
+    states: dict[str, str] = {}
+    for checkpoint in _last(stores, scope, count):
+        for file in checkpoint.files:
+            states[file.path] = file.before
+    return _bring_back(stores, author, scope, states, "undo", tool)
+
+
+def _last(stores: Stores, scope: Scope, count: int) -> list[Checkpoint]:
+    if not 1 <= count <= MAX_LISTED:
+        raise InvalidInput(f"{count} changes cannot be taken back at once: use 1 to {MAX_LISTED}")
+    found = [item for item in stores.ledger.checkpoints(scope, limit=2 * MAX_LISTED) if item.reason != "conflict"]
+    if len(found) < count:
+        raise NotFound(f"there are only {len(found)} changes to take back")
+    return found[:count]
+
+
+def _bring_back(
+    stores: Stores, author: Principal, scope: Scope, states: dict[str, str], reason: CheckpointReason, tool: str
+) -> BatchOutcome:
+    operations = tuple(Restore(path, content) for path, content in states.items())
+    return gateway.commit(stores, Batch(author, scope, operations, reason, Provenance(tool=tool)))
+
+
+def diff(stores: Stores, scope: Scope, checkpoint_id: str) -> tuple[FileDiff, ...]:
+    """Return how each file would change if the checkpoint were restored. Withheld text is left out of both sides."""
+    checkpoint = find(stores, scope, checkpoint_id)
+    return _diffs(stores, scope, {file.path: file.before for file in checkpoint.files})
+
+
+def undo_preview(stores: Stores, scope: Scope, count: int) -> tuple[FileDiff, ...]:
+    """Return how each file would change if the last `count` changes were taken back."""
+    states: dict[str, str] = {}
+    for checkpoint in _last(stores, scope, count):
+        states.update({file.path: file.before for file in checkpoint.files})
+    return _diffs(stores, scope, states)
+
+
+def _diffs(stores: Stores, scope: Scope, states: dict[str, str]) -> tuple[FileDiff, ...]:
+    found: list[FileDiff] = []
+    for path, content in states.items():
+        now = as_known(stores, scope, path)
+        present = stores.ledger.text(now.state.object) if now.state else ""
+        then = stores.ledger.text(content) if content else ""
+        lines = difflib.unified_diff(
+            (present or "").splitlines(keepends=True), (then or "").splitlines(keepends=True), f"{path} (now)",
+            f"{path} (restored)",
+        )  # fmt: skip
+        text = "".join(line if line.endswith(("\n", "\r")) else f"{line}\n\\ No newline at end of file\n" for line in lines)
+        found.append(FileDiff(path, text))
+    return tuple(found)

@@ -1,0 +1,102 @@
+"""Step 9 of the gateway: the index follows the ledger, and catches up where it fell behind.
+
+The index remembers the last event it has applied. A failure here never fails a write: the index stays behind, says
+so, and `catch_up` replays what it missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+
+from memoranda.domain.entry import Committed, Entry
+from memoranda.domain.passage import Passage
+from memoranda.domain.passages import indexed_form, passages_of
+from memoranda.domain.record import Record, Status
+from memoranda.domain.report import Progress
+from memoranda.domain.scope import Scope
+from memoranda.errors import BackendError, IntegrityError
+from memoranda.services.stores import Stores
+
+_BATCH = 500
+_NAMELESS = frozenset({"MEMORY", "memory", "notes"})
+
+
+def passages(stores: Stores, record: Record, texts: dict[str, str]) -> tuple[Passage, ...]:
+    """Return a record's passages; its text comes from `texts` or the ledger."""
+    text = texts.get(record.block_hash)
+    if text is None:
+        text = stores.ledger.text(record.block_hash)
+    if text is None:
+        raise IntegrityError(f"the text of {record.id} is missing; run `memoranda verify`")
+    return passages_of(record, text, file_title(record.path))
+
+
+def file_title(path: str) -> str:
+    """Return a file's name as words; names that say nothing give ""."""
+    stem = PurePosixPath(path).stem
+    return "" if stem in _NAMELESS else stem.replace("_", " ")
+
+
+def project(stores: Stores, committed: Sequence[tuple[Entry, Committed]]) -> bool:
+    """Bring the index up to these entries, all of one scope; return whether it is."""
+    texts: dict[str, str] = {}
+    records: dict[str, Record] = {}
+    for entry, _ in committed:
+        texts.update(entry.texts)
+        records.update({change.record.id: change.record for change in entry.changes})
+    if not records:
+        return True
+    scope = committed[0][0].scope
+    try:
+        return _put(stores, scope, records.values(), texts, (committed[0][1].previous_seq, committed[-1][1].last_seq))
+    except BackendError:
+        return False
+
+
+def _put(
+    stores: Stores, scope: Scope, records: Iterable[Record], texts: dict[str, str], mark: tuple[int, int]
+) -> bool:
+    current: list[Passage] = []
+    past: list[Passage] = []
+    remove: list[str] = []
+    for record in records:
+        if record.status is Status.ACTIVE:
+            current.extend(passages(stores, record, texts))
+        elif record.status in (Status.SUPERSEDED, Status.RETIRED) and not record.reason:
+            past.extend(passages(stores, record, texts))
+        else:
+            remove.append(record.id)
+    return stores.index.put(scope, current, remove=remove, retire=past, mark=mark)
+
+
+def catch_up(stores: Stores, scope: Scope, progress: Progress | None = None) -> int:
+    """Replay what the index of a scope missed; return how many records were brought up to date.
+
+    The caller holds the scope's lock.
+    """
+    last = stores.ledger.last_seq(scope)
+    applied = stores.index.state(scope).applied
+    if applied == last:
+        return 0
+    if applied > last:
+        stores.index.clear(scope)
+        applied = 0
+    ids = stores.ledger.changed_since(scope, applied)
+    for start in range(0, len(ids), _BATCH):
+        part = [record for record in map(stores.ledger.record, ids[start : start + _BATCH]) if record]
+        done = start + len(part)
+        final = done >= len(ids)
+        _put(stores, scope, part, {}, (applied, last if final else applied))
+        if progress:
+            progress(f"indexing {scope}", done, len(ids))
+    return len(ids)
+
+
+def expected_forms(stores: Stores, scope: Scope) -> dict[str, str]:
+    """Return record id -> fingerprint of what the index should hold for it."""
+    return {
+        record.id: indexed_form(passages(stores, record, {}))
+        for record in stores.ledger.present(scope)
+        if record.status is Status.ACTIVE
+    }

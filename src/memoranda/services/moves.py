@@ -1,0 +1,54 @@
+"""Finds records that moved from one file of a workspace to another: cut and paste, split and renamed files."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Sequence
+
+from memoranda.domain.markdown import parse
+from memoranda.domain.record import Record, Status
+from memoranda.domain.scope import Scope
+from memoranda.errors import BackendError
+from memoranda.services.stores import Stores
+from memoranda.services.working_file import as_known, block_hashes, decode
+
+Arrivals = dict[str, dict[int, str]]
+"""Path -> index of a new block -> id of the record that came there."""
+
+
+def find_moves(stores: Stores, scope: Scope, changed: Sequence[str], missing: Sequence[str]) -> Arrivals:
+    """Match blocks that left a changed or missing file with equal blocks that turned up in a changed one."""
+    known = stores.ledger.files(scope)
+    if not missing and not any(path in known for path in changed):
+        return {}
+    fresh: dict[str, list[str]] = {}
+    departed: defaultdict[str, deque[Record]] = defaultdict(deque)
+    surplus: dict[str, Counter[str]] = {}
+    for path in [*changed, *missing]:
+        now = _hashes_now(stores, scope, path) if path not in missing else []
+        if now is None:
+            continue
+        fresh[path] = now
+        before = as_known(stores, scope, path)
+        left, came = Counter(before.hashes), Counter(now)
+        surplus[path] = came - left
+        gone = left - came
+        for name, record in zip(before.hashes, before.known, strict=True):
+            if gone[name] and record is not None and record.status is Status.ACTIVE:
+                gone[name] -= 1
+                departed[name].append(record)
+    arrivals: Arrivals = {}
+    for path, names in fresh.items():
+        for index, name in enumerate(names):
+            if surplus[path][name] and departed.get(name):
+                surplus[path][name] -= 1
+                arrivals.setdefault(path, {})[index] = departed[name].popleft().id
+    return arrivals
+
+
+def _hashes_now(stores: Stores, scope: Scope, path: str) -> list[str] | None:
+    try:
+        found = stores.documents.read(scope, path)
+        return block_hashes(stores, parse(decode(found[0], path))) if found else []
+    except BackendError:
+        return None

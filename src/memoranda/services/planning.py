@@ -1,0 +1,233 @@
+"""Works out what a batch does: new texts, changed records, one outcome an operation. Writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from memoranda.domain.entry import Change
+from memoranda.domain.fingerprint import normalise
+from memoranda.domain.markdown import Block, Document
+from memoranda.domain.operation import Batch
+from memoranda.domain.outcome import Refused
+from memoranda.domain.policy import may_change, trust_of
+from memoranda.domain.reconcile import align
+from memoranda.domain.record import Record, Status
+from memoranda.domain.withheld import NOTHING, Withheld
+from memoranda.services.stores import Stores
+from memoranda.services.working_file import WorkingFile, block_hashes
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a batch is about to do; operations add to it in order and see what is there already.
+
+    `files` are the files it works on, `changes` and `texts` go to the ledger, `values` are the value keys of records
+    that this batch makes, `gone` and `revived` the ids of
+    records that it takes away or brings back.
+    """
+
+    batch: Batch
+    at: str
+    files: dict[str, WorkingFile] = field(default_factory=dict)
+    changes: list[Change] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    revived: set[str] = field(default_factory=set)
+    corroborated: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of a file's records: ids made or brought back, taken away, withheld."""
+
+    made: tuple[str, ...]
+    removed: tuple[str, ...]
+    withheld: tuple[str, ...]
+
+
+def settle(
+    stores: Stores,
+    plan: Plan,
+    working: WorkingFile,
+    document: Document,
+    *,
+    withheld: Withheld = NOTHING,
+    revive: bool = False,
+    moved: Mapping[int, str] | None = None,
+) -> Settled | Refused:
+    """Take a file from its present document to a new one and note what that does to its records.
+
+    `revive` lets a block that equals a retired record be that record again; `moved` maps a new block's index to the
+    record that moved here from another file.
+    """
+    hashes = block_hashes(stores, document)
+    old = [*working.hashes, *(record.block_hash for record in working.orphans)]
+    known = [*working.known, *working.orphans]
+    found = align(
+        old,
+        hashes,
+        lambda index: normalise(_old_text(stores, working, index)),
+        lambda index: normalise(document.blocks[index].text),
+    )
+    for index in (*found.removed, *found.edited.values()):
+        record = known[index]
+        refused = may_change(plan.batch.author, record.trust) if record else None
+        if refused:
+            return refused
+    step = _Step(stores, plan, working.path, document, hashes, withheld, revive, dict(moved or {}))
+    result: list[Record | None] = []
+    for index in range(len(hashes)):
+        if index in found.kept:
+            result.append(step.keep(index, known[found.kept[index]]))
+        elif index in found.edited:
+            result.append(step.edit(index, known[found.edited[index]]))
+        else:
+            result.append(step.add(index))
+    for index in found.removed:
+        step.remove(known[index])
+    working.document, working.hashes, working.known = document, hashes, result
+    working.withheld, working.orphans, working.exists = withheld, [], True
+    return Settled(tuple(step.made), tuple(step.removed), tuple(step.withheld_ids))
+
+
+def _old_text(stores: Stores, working: WorkingFile, index: int) -> str:
+    if index < len(working.document.blocks):
+        return working.document.blocks[index].text
+    return stores.ledger.text(working.orphans[index - len(working.document.blocks)].block_hash) or ""
+
+
+class _Step:
+    """The changes of one file, block by block."""
+
+    def __init__(
+        self,
+        stores: Stores,
+        plan: Plan,
+        path: str,
+        document: Document,
+        hashes: list[str],
+        withheld: Withheld,
+        revive: bool,  # noqa: FBT001 - private
+        moved: dict[int, str],
+    ) -> None:
+        self.stores, self.plan, self.path, self.document = stores, plan, path, document
+        self.hashes, self.withheld, self.revive, self.moved = hashes, withheld, revive, moved
+        self.made: list[str] = []
+        self.removed: list[str] = []
+        self.withheld_ids: list[str] = []
+        self._seen: dict[str, int] = {}
+        self._occurrences = [self._next(name) for name in hashes]
+
+    def _next(self, name: str) -> int:
+        self._seen[name] = self._seen.get(name, 0) + 1
+        return self._seen[name]
+
+    def _change(self, kind: str, record: Record, before: str) -> Record:
+        self.plan.changes.append(Change(kind, record, before))
+        return record
+
+    def _place(self, index: int) -> tuple[Block, str, int]:
+        return self.document.blocks[index], self.hashes[index], self._occurrences[index]
+
+    def keep(self, index: int, record: Record | None) -> Record | None:
+        """The same bytes: only the place may differ."""
+        if record is None:
+            return self.add(index)
+        block, _, occurrence = self._place(index)
+        heading = () if index in self.withheld.blocks else self._heading(block)
+        placed = replace(record, path=self.path, heading=heading, occurrence=occurrence)
+        if placed == record:
+            return record
+        return self._change("record.moved", placed, record.status.value)
+
+    def _heading(self, block: Block) -> tuple[str, ...]:
+        """The heading trail, without headings that are withheld."""
+        lines = {finding.line for finding in self.withheld.context}
+        if not lines:
+            return block.heading
+        hidden = {
+            heading.text
+            for heading in self.document.headings
+            if any(heading.start <= start < heading.extent for start, _ in self.withheld.spans)
+        }
+        return tuple("withheld" if part in hidden else part for part in block.heading)
+
+    def add(self, index: int) -> Record:
+        """A block that was not there before: moved here, brought back, or new."""
+        block, name, occurrence = self._place(index)
+        moved = self.stores.ledger.record(self.moved[index]) if index in self.moved else None
+        if moved is not None and moved.scope == self.plan.batch.scope:
+            placed = replace(moved, path=self.path, heading=self._heading(block), occurrence=occurrence)
+            return self._change("record.moved", placed, moved.status.value)
+        if self.revive and index not in self.withheld.blocks:
+            old = self.stores.ledger.retired_with(self.plan.batch.scope, name)
+            if old is not None and old.id not in self.plan.revived:
+                self.plan.revived.add(old.id)
+                revived = replace(
+                    old, path=self.path, heading=self._heading(block), occurrence=occurrence, status=Status.ACTIVE,
+                    reason="", retired_at="",
+                )  # fmt: skip
+                self.made.append(old.id)
+                return self._change("record.revived", revived, old.status.value)
+        return self._new(index, None)
+
+    def edit(self, index: int, record: Record | None) -> Record:
+        """A changed block: its new record supersedes the old one and keeps what describes it."""
+        if record is None:
+            return self.add(index)
+        new = self._new(index, record)
+        closed = replace(record, status=Status.SUPERSEDED, superseded_by=new.id, retired_at=self.plan.at)
+        self._change("record.superseded", closed, record.status.value)
+        self._gone(record)
+        return new
+
+    def remove(self, record: Record | None) -> None:
+        """A block that is gone."""
+        if record is None:
+            return
+        retired = replace(record, status=Status.RETIRED, retired_at=self.plan.at)
+        self._change("record.retired", retired, record.status.value)
+        self._gone(record)
+
+    def _gone(self, record: Record) -> None:
+        self.removed.append(record.id)
+        self.plan.gone.add(record.id)
+
+    def _new(self, index: int, old: Record | None) -> Record:
+        block, name, occurrence = self._place(index)
+        secret = self.withheld.blocks.get(index, "")
+        prints, batch = self.stores.prints, self.plan.batch
+        record = Record(
+            id=self.stores.ids.new("rec"),
+            scope=batch.scope,
+            path=self.path,
+            block_hash=name,
+            occurrence=occurrence,
+            value_key="" if secret else prints.value_key(block.text),
+            near_key="" if secret else prints.near_key(block.text),
+            heading=() if secret else self._heading(block),
+            trust=trust_of(batch.author),
+            status=Status.WITHHELD if secret else Status.ACTIVE,
+            reason=f"secret:{secret}" if secret else "",
+            author=batch.author,
+            provenance=batch.provenance,
+            recorded_at=self.plan.at,
+            supersedes=old.id if old else "",
+            derived_from=old.derived_from if old else (),
+        )
+        if old:
+            record = replace(
+                record, kind=old.kind, title=old.title, description=old.description, tags=old.tags, group=old.group,
+                pinned=old.pinned, ever_quarantined=old.ever_quarantined, valid_from=old.valid_from,
+                valid_to=old.valid_to,
+            )  # fmt: skip
+        if secret:
+            self.withheld_ids.append(record.id)
+        else:
+            self.made.append(record.id)
+            self.plan.texts[name] = block.text
+            self.plan.values.setdefault(record.value_key, record.id)
+        self._change("record.withheld" if secret else "record.created", record, "")
+        return record

@@ -1,0 +1,160 @@
+"""Looks at single records and files: get, blame, history, log; and finds a block's present lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from memoranda.domain.markdown import parse
+from memoranda.domain.passages import passages_of
+from memoranda.domain.record import Record, Status
+from memoranda.domain.report import BlameLine, Chunk, Event, History, Version
+from memoranda.domain.scope import Scope, Viewer
+from memoranda.domain.withheld import withhold
+from memoranda.errors import BackendError, InvalidInput, NotFound
+from memoranda.services.indexing import file_title
+from memoranda.services.stores import Stores
+from memoranda.services.working_file import assign, block_hashes, decode
+
+_CHUNK_ID = re.compile(r"(rec_[0-9a-z]{22})(?:#([1-9]\d{0,4}))?")
+_PLACE = re.compile(r"(.+?)(?:#L|:)(\d{1,9})(?:-L?\d{1,9})?")
+_NOT_FOUND = "chunk not found"
+MAX_LOG = 1_000
+
+
+class Places:
+    """Finds blocks in files as they are now; one instance serves one question and reads each file once."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._texts: dict[tuple[Scope, str], str | None] = {}
+
+    def locate(self, record: Record, text: str) -> tuple[int, int] | None:
+        """Return the lines (from 1) of a record's text, or of a part of it; None where the file no longer holds it.
+
+        (0, 0) where the file cannot be read: unreadable is not deleted.
+        """
+        key = (record.scope, record.path)
+        if key not in self._texts:
+            self._texts[key] = self._read(*key)
+        whole = self._texts[key]
+        if whole is None:
+            return 0, 0
+        position = -1
+        for _ in range(record.occurrence):
+            found = whole.find(text, position + 1)
+            if found < 0:
+                break
+            position = found
+        if position < 0:
+            return None
+        before = whole[:position]
+        first = 1 + _line_ends(before)
+        return first, first + _line_ends(text)
+
+    def _read(self, scope: Scope, path: str) -> str | None:
+        try:
+            found = self._stores.documents.read(scope, path)
+            return decode(found[0], path) if found else ""
+        except BackendError:
+            return None
+
+
+def _line_ends(text: str) -> int:
+    return text.count("\n") + text.count("\r") - text.count("\r\n")
+
+
+def get(stores: Stores, viewer: Viewer, chunk_id: str) -> Chunk:
+    """Return a record or a part of it by its id, or the record at `path:line` of the viewer's own workspace.
+
+    Raises:
+        NotFound: unknown, another scope's, or not active: all alike.
+    """
+    match = _CHUNK_ID.fullmatch(chunk_id)
+    if match is None:
+        return _at_place(stores, viewer, chunk_id)
+    record = stores.ledger.record(match[1])
+    if record is None or record.scope not in viewer.scopes or record.status is not Status.ACTIVE:
+        raise NotFound(_NOT_FOUND)
+    whole = stores.ledger.text(record.block_hash)
+    if whole is None:
+        raise NotFound(_NOT_FOUND)
+    text = whole
+    if match[2]:
+        parts = passages_of(record, whole, file_title(record.path))
+        part = next((item for item in parts if item.id == chunk_id), None)
+        if part is None:
+            raise NotFound(_NOT_FOUND)
+        text = part.text
+    lines = Places(stores).locate(record, text)
+    if lines is None:
+        raise NotFound(_NOT_FOUND)
+    return Chunk(chunk_id, record, text, *lines)
+
+
+def _at_place(stores: Stores, viewer: Viewer, place: str) -> Chunk:
+    match = _PLACE.fullmatch(place)
+    if match is None:
+        raise NotFound(_NOT_FOUND)
+    line = int(match[2])
+    for entry in blame(stores, viewer.own, match[1]):
+        if entry.line_start <= line <= entry.line_end and entry.record and entry.record.status is Status.ACTIVE:
+            return Chunk(entry.record.id, entry.record, entry.text, entry.line_start, entry.line_end)
+    raise NotFound(_NOT_FOUND)
+
+
+def blame(stores: Stores, scope: Scope, path: str) -> tuple[BlameLine, ...]:
+    """Return every block of a file with its record. The text of a withheld block is left out.
+
+    Raises:
+        NotFound: the scope has no such memory file.
+        InvalidInput: the path leads out of the workspace.
+    """
+    if "\\" in path or "\0" in path or path.startswith("/") or ".." in path.split("/"):
+        raise InvalidInput("this is no path inside the workspace: use one such as MEMORY.md or memory/notes.md")
+    if stores.ledger.file(scope, path) is None:
+        raise NotFound(f"no memory file of this name is known in {scope}; `memoranda status` names what is not read")
+    found = stores.documents.read(scope, path)
+    if found is None:
+        raise NotFound(f"{path} is gone; the next sync will take note of it")
+    document = parse(decode(found[0], path))
+    known, _ = assign(block_hashes(stores, document), stores.ledger.records_in(scope, path))
+    secret = withhold(document, stores.scanner.scan(document.text)).blocks
+    return tuple(
+        BlameLine(
+            block.line_start,
+            block.line_end,
+            f"[withheld: secret:{secret[index]}]" if index in secret else block.text,
+            known[index],
+        )
+        for index, block in enumerate(document.blocks)
+    )
+
+
+def history(stores: Stores, viewer: Viewer, record_id: str) -> History:
+    """Return a record's whole chain, oldest first, with its events.
+
+    Raises:
+        NotFound: unknown or another scope's id, alike.
+    """
+    base = record_id.partition("#")[0]
+    record = stores.ledger.record(base)
+    if record is None or record.scope not in viewer.scopes:
+        raise NotFound("record not found")
+    chain = [item for item in stores.ledger.chain(base) if item.scope in viewer.scopes]
+    versions = tuple(
+        Version(item, None if item.status is Status.WITHHELD else stores.ledger.text(item.block_hash)) for item in chain
+    )
+    events = stores.ledger.events(scope=None, limit=MAX_LOG, subjects=[item.id for item in chain])
+    return History(versions, tuple(reversed(events)))
+
+
+def log(stores: Stores, scope: Scope, *, limit: int, kind: str, subject: str, since: str) -> Sequence[Event]:
+    """Return a scope's newest events, newest first.
+
+    Raises:
+        InvalidInput: `limit` is not 1 to 1,000.
+    """
+    if not 1 <= limit <= MAX_LOG:
+        raise InvalidInput(f"limit {limit} is out of range: use 1 to {MAX_LOG}")
+    return stores.ledger.events(scope=scope, limit=limit, kind=kind, subject=subject, since=since)

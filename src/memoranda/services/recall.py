@@ -1,0 +1,255 @@
+"""The only door through which memory is searched."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memoranda.domain import ranking
+from memoranda.domain.passage import IndexedPassage, TextStatistics
+from memoranda.domain.query import MAX_QUERY_CHARS, Filters, Hit, Mode, Query, RecallResult, Trace
+from memoranda.domain.ranking import Candidate, Ranked
+from memoranda.domain.record import Record
+from memoranda.domain.scope import Scope, Viewer
+from memoranda.domain.scripts import is_mostly_latin
+from memoranda.domain.words import ParsedQuery, parse_query
+from memoranda.errors import BackendError
+from memoranda.ports import Embedder, Multilingual, SearchIndex, Vector
+
+Locate = Callable[[Record, str], tuple[int, int] | None]
+"""Finds the lines, from 1, of a record's text in its file as it is now; None where the file no longer holds it."""
+
+CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(slots=True)
+class _Journal:
+    """Notes and times of one search, for its trace."""
+
+    notes: list[str] = field(default_factory=list)
+    times: list[tuple[str, float]] = field(default_factory=list)
+    _last: float = field(default_factory=time.perf_counter)
+
+    def step(self, name: str) -> None:
+        now = time.perf_counter()
+        self.times.append((name, round((now - self._last) * 1000, 3)))
+        self._last = now
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """The vector arm of one question: the embedder's identity, the question's vector, the arm's share."""
+
+    identity: str
+    vector: Vector
+    weight: float
+
+
+def recall(
+    viewer: Viewer,
+    query: Query,
+    *,
+    index: SearchIndex,
+    embedder: Embedder | None,
+    clock_now: Callable[[], str],
+    locate: Locate,
+) -> RecallResult:
+    """Search what the viewer may read and return hits best first, newest first for a question without words.
+
+    A hit whose text is no longer in its file is left out and the next one taken. `withheld` is the caller's to fill:
+    what waits for review is in no index.
+
+    Raises:
+        BackendError: the index failed; a failing embedder only takes the vector arm away, which `mode` and the trace
+            say.
+        InvalidInput: a filter holds a time that is none.
+    """
+    journal = _Journal()
+    filters = query.filters.in_utc(clock_now())
+    words = parse_query(query.text)
+    statistics = {scope: index.statistics(scope, words.terms) for scope in sorted(viewer.scopes)}
+    scopes = [scope for scope, counted in statistics.items() if counted.passages]
+    if len(query.text) > MAX_QUERY_CHARS:
+        journal.notes.append(f"question cut at {MAX_QUERY_CHARS} characters")
+    meaning = _meaning(query, words, embedder, journal) if scopes else None
+    journal.step("question")
+    if not query.text.strip():
+        candidates = _newest(index, scopes, query, filters)
+        ranked = [Ranked(candidate=c, score=0.0, addends=()) for c in candidates]
+    elif not words.terms and not words.phrases:
+        candidates, ranked = [], []
+        journal.notes.append("the question holds no word")
+    else:
+        pooled = ranking.pooled(statistics.values())
+        candidates, meaning = _candidates(index, scopes, query, filters, words, pooled, meaning, journal)
+        ranked = _fused(candidates, query, meaning)
+    journal.step("search")
+    relevant = not candidates or not words.terms or ranking.is_relevant(candidates, query.min_score)
+    hits = tuple(_hits(ranked, query, locate, journal)) if relevant else ()
+    journal.step("files")
+    trace = Trace(
+        terms=words.terms,
+        phrases=tuple(" ".join(phrase) for phrase in words.phrases),
+        scopes=tuple(map(str, scopes)),
+        embedder=meaning.identity if meaning else "",
+        strategy=query.strategy,
+        weights=(1 - meaning.weight, meaning.weight) if meaning else (1.0, 0.0),
+        candidates=len(candidates),
+        best_cosine=max((c.cosine for c in candidates if c.cosine is not None), default=None),
+        best_coverage=max((c.coverage for c in candidates), default=None),
+        notes=tuple(journal.notes),
+        milliseconds=tuple(journal.times),
+    )
+    return RecallResult(hits=hits, mode=_mode(meaning), trace=trace, relevant=relevant)
+
+
+def _mode(meaning: _Meaning | None) -> Mode:
+    if meaning is None:
+        return "keyword"
+    return "vector" if meaning.weight >= 1 else "hybrid"
+
+
+def _meaning(query: Query, words: ParsedQuery, embedder: Embedder | None, journal: _Journal) -> _Meaning | None:
+    """Embed the question, or return None and say why the vector arm stays out."""
+    if query.mode == "keyword" or not words.terms:
+        return None
+    if embedder is None:
+        journal.notes.append("no embedder: keyword search only")
+        return None
+    weight = 1.0 if query.mode == "vector" else embedder.weight
+    knows_all = isinstance(embedder, Multilingual) and embedder.multilingual
+    if not knows_all and not is_mostly_latin(query.text[:MAX_QUERY_CHARS]):
+        # An English model maps words of other scripts to nearly one vector, and takes away from keyword search.
+        journal.notes.append("the embedder knows English only: keyword search only")
+        return None
+    if weight <= 0:
+        return None
+    try:
+        vector = embedder.embed_query(query.text[:MAX_QUERY_CHARS])
+    except BackendError as error:
+        journal.notes.append(f"the embedder failed ({error.code}): keyword search only")
+        return None
+    return _Meaning(embedder.identity, vector, weight)
+
+
+def _newest(index: SearchIndex, scopes: Sequence[Scope], query: Query, filters: Filters) -> list[Candidate]:
+    """Return the newest passages of all scopes, newest first."""
+    wanted = ranking.candidates_per_arm(query.limit)
+    found = [
+        Candidate(scope=scope, indexed=indexed, keyword=0.0, coverage=0.0)
+        for scope in scopes
+        for indexed in index.fetch(scope, index.newest(scope, wanted, filters))
+    ]
+    return sorted(found, key=lambda c: (c.indexed.passage.record.recorded_at, c.indexed.key), reverse=True)
+
+
+def _candidates(
+    index: SearchIndex,
+    scopes: Sequence[Scope],
+    query: Query,
+    filters: Filters,
+    words: ParsedQuery,
+    statistics: TextStatistics,
+    meaning: _Meaning | None,
+    journal: _Journal,
+) -> tuple[list[Candidate], _Meaning | None]:
+    """Pool the candidates of both arms over all scopes and score them with one set of statistics.
+
+    Returns no meaning where no scope could answer by vector.
+    """
+    wanted = ranking.candidates_per_arm(query.limit)
+    terms = ranking.search_terms(words.terms, statistics)
+    by_words: dict[Scope, Sequence[int]] = {}
+    if meaning is None or meaning.weight < 1:
+        by_words = {s: index.search_text(s, terms, words.phrases, wanted, filters) for s in scopes}
+    by_meaning: dict[Scope, Mapping[int, float]] = {}
+    if meaning is not None:
+        for scope in scopes:
+            near = index.search_vector(scope, meaning.identity, meaning.vector, wanted, filters)
+            if near is None:
+                journal.notes.append(f"{scope} is not embedded by this model yet: keyword search only there")
+            else:
+                by_meaning[scope] = dict(near)
+        if not any(by_meaning.values()):
+            meaning = None
+            if not by_words:
+                by_words = {s: index.search_text(s, terms, words.phrases, wanted, filters) for s in scopes}
+    found: list[Candidate] = []
+    for scope in scopes:
+        cosines = dict(by_meaning.get(scope, {}))
+        keys = list(by_words.get(scope, ()))
+        if meaning is not None and scope in by_meaning:
+            missing = [key for key in keys if key not in cosines]
+            cosines |= index.similarities(scope, meaning.identity, meaning.vector, missing)
+        if not words.phrases:  # a phrase is a condition: what merely means the same is no answer then
+            keys += [key for key in by_meaning.get(scope, {}) if key not in set(keys)]
+        found += (
+            _scored(scope, indexed, words, statistics, cosines.get(indexed.key)) for indexed in index.fetch(scope, keys)
+        )
+    return found, meaning
+
+
+def _scored(
+    scope: Scope, indexed: IndexedPassage, words: ParsedQuery, statistics: TextStatistics, cosine: float | None
+) -> Candidate:
+    return Candidate(
+        scope=scope,
+        indexed=indexed,
+        keyword=ranking.keyword_score(words, indexed, statistics),
+        coverage=ranking.coverage(words, indexed),
+        cosine=cosine,
+    )
+
+
+def _fused(candidates: Sequence[Candidate], query: Query, meaning: _Meaning | None) -> list[Ranked]:
+    fuse = ranking.fuse_ranks if query.strategy == "rrf" else ranking.fuse_scores
+    return ranking.supported(fuse(candidates, meaning.weight if meaning else 0.0), query.grain)
+
+
+def _hits(ranked: Sequence[Ranked], query: Query, locate: Locate, journal: _Journal) -> Iterator[Hit]:
+    """Yield the best candidate of each group that the files still hold, up to the limit and the token budget."""
+    seen: set[object] = set()
+    gone = unfit = characters = 0
+    for item in ranked:
+        group = ranking.group_key(item.candidate, query.grain)
+        if len(seen) == query.limit or group in seen:
+            continue
+        passage = item.candidate.indexed.passage
+        lines = locate(passage.record, passage.text)
+        if lines is None:
+            gone += 1
+            continue
+        if query.token_budget and characters + len(passage.text) > query.token_budget * CHARACTERS_PER_TOKEN:
+            unfit += 1
+            continue
+        seen.add(group)
+        characters += len(passage.text)
+        yield _hit(item, lines)
+    if gone:
+        journal.notes.append(f"{gone} left out: no longer in the file; run `memoranda sync`")
+    if unfit:
+        journal.notes.append(f"{unfit} left out: over the token budget")
+
+
+def _hit(item: Ranked, lines: tuple[int, int]) -> Hit:
+    passage = item.candidate.indexed.passage
+    record = passage.record
+    return Hit(
+        chunk_id=passage.id,
+        record_id=record.id,
+        scope=record.scope,
+        path=record.path,
+        line_start=lines[0],
+        line_end=lines[1],
+        heading=record.heading,
+        text=passage.text,
+        score=item.score,
+        addends=item.addends,
+        kind=record.kind,
+        title=record.title,
+        tags=record.tags,
+        trust=record.trust,
+        author=str(record.author),
+        recorded_at=record.recorded_at,
+    )

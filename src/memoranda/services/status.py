@@ -1,0 +1,81 @@
+"""Says what the home holds, and what a person should look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from memoranda.domain.record import Status
+from memoranda.domain.report import Finding, ScopeStatus, Skipped, StatusReport
+from memoranda.domain.scope import Scope
+from memoranda.services.stores import Stores
+from memoranda.services.withheld import withheld_lines
+
+
+def status(stores: Stores, *, home: str, embedder: str, reason: str, index_bytes: int) -> StatusReport:
+    """Count what every scope holds; files and index are looked at, nothing is changed."""
+    scopes = sorted({*stores.documents.scopes(), *stores.ledger.scopes()})
+    events, checkpoints, ledger_bytes = stores.ledger.size()
+    return StatusReport(
+        home=home,
+        embedder=embedder,
+        embedder_reason=reason,
+        scopes=tuple(_scope(stores, scope) for scope in scopes),
+        skipped=tuple(
+            Skipped(str(scope), path, why) for scope in scopes for path, why in stores.ledger.skipped(scope)
+        ),
+        withheld=tuple(item for scope in scopes for item in withheld_lines(stores, scope)),
+        ledger_events=events,
+        ledger_bytes=ledger_bytes,
+        index_bytes=index_bytes,
+        checkpoints=checkpoints,
+    )
+
+
+def _scope(stores: Stores, scope: Scope) -> ScopeStatus:
+    counts: Mapping[str, int] = stores.ledger.counts(scope)
+    state = stores.index.state(scope)
+    return ScopeStatus(
+        scope=str(scope),
+        workspace=stores.documents.workspace(scope),
+        files=len(stores.ledger.files(scope)),
+        active=counts.get(Status.ACTIVE, 0),
+        withheld=counts.get(Status.WITHHELD, 0),
+        retired=counts.get(Status.RETIRED, 0) + counts.get(Status.SUPERSEDED, 0),
+        indexed_passages=state.passages,
+        vectors=state.vectors,
+        pending_vectors=state.pending,
+    )
+
+
+def doctor(stores: Stores, report: StatusReport) -> Iterator[Finding]:
+    """Yield what is well and what is not, each with advice."""
+    yield Finding("ok", "home", f"{report.home} can be read and written")
+    yield Finding(
+        "warning" if report.embedder == "none" else "ok", "embedder", f"{report.embedder}: {report.embedder_reason}"
+    )
+    main = Scope("agent", "main")
+    home = Path(report.home)
+    if (home / "agents" / "main").is_dir() and ((home / "MEMORY.md").exists() or (home / "memory").is_dir()):
+        yield Finding(
+            "warning", "workspace", "both the home and agents/main/ hold notes of agent main; agents/main/ is read",
+            "move MEMORY.md and memory/ of the home into agents/main/, then run `memoranda sync`",
+        )  # fmt: skip
+    for scope in {main, *stores.ledger.scopes()}:
+        if stores.ledger.intents(scope):
+            yield Finding("warning", str(scope), "a write was interrupted", "run `memoranda sync`: it is finished or taken back")
+        if stores.index.state(scope).applied != stores.ledger.last_seq(scope):
+            yield Finding("warning", str(scope), "the index is behind the ledger", "run `memoranda sync`")
+    for item in report.scopes:
+        if item.pending_vectors:
+            yield Finding(
+                "warning", item.scope, f"{item.pending_vectors} passages wait for vectors; keyword search finds them",
+                "run `memoranda sync` or `memoranda serve`",
+            )  # fmt: skip
+    for place in report.withheld:
+        yield Finding(
+            "warning", f"{place.scope} {place.path}:{place.line}", f"a secret ({place.secret_class}) is withheld",
+            "move it to a password manager; the file is left as it is",
+        )  # fmt: skip
+    for odd in report.skipped:
+        yield Finding("warning", f"{odd.scope} {odd.path}", f"not read: {odd.reason}")

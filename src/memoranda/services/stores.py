@@ -1,0 +1,24 @@
+"""The ports that services work with, as one value that bootstrap makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memoranda.domain.fingerprint import Fingerprints
+from memoranda.domain.policy import WriteMode
+from memoranda.ports import Clock, DocumentStore, Ids, Ledger, Locks, SearchIndex, SecretScanner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stores:
+    """Everything a use case may touch."""
+
+    ledger: Ledger
+    documents: DocumentStore
+    index: SearchIndex
+    scanner: SecretScanner
+    locks: Locks
+    clock: Clock
+    ids: Ids
+    prints: Fingerprints
+    write_mode: WriteMode = "hybrid"

@@ -1,0 +1,26 @@
+"""Says where secrets stand in a person's own files: class and line, never the text."""
+
+from __future__ import annotations
+
+from memoranda.domain.report import WithheldSecret
+from memoranda.domain.scope import Scope
+from memoranda.errors import BackendError
+from memoranda.services.stores import Stores
+from memoranda.services.working_file import decode
+
+
+def withheld_lines(stores: Stores, scope: Scope) -> tuple[WithheldSecret, ...]:
+    """Look again at the files that hold withheld text; other files are not read."""
+    found: list[WithheldSecret] = []
+    for path, state in sorted(stores.ledger.files(scope).items()):
+        if state.object == state.content_hash:
+            continue
+        try:
+            read = stores.documents.read(scope, path)
+            text = decode(read[0], path) if read else ""
+        except BackendError:
+            continue
+        found.extend(
+            WithheldSecret(str(scope), path, finding.line, finding.secret_class) for finding in stores.scanner.scan(text)
+        )
+    return tuple(found)

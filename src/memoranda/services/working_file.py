@@ -1,0 +1,110 @@
+"""A file while a batch works on it: its blocks, each with the record it is."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from memoranda.domain.entry import FileState
+from memoranda.domain.markdown import Document, parse
+from memoranda.domain.record import Record
+from memoranda.domain.scope import Scope
+from memoranda.domain.withheld import NOTHING, Withheld, placeholder_hash, redact, withhold
+from memoranda.errors import BackendError
+from memoranda.services.stores import Stores
+
+
+@dataclass(slots=True)
+class WorkingFile:
+    """`original` are the bytes on disk when the batch began (None: no file), `state` what the ledger knows of them.
+
+    `document`, `hashes` and `known` (one entry per block) follow the batch's operations. `orphans` are records that
+    should stand in the file and were not found in it.
+    """
+
+    path: str
+    original: bytes | None
+    state: FileState | None
+    document: Document
+    hashes: list[str]
+    known: list[Record | None]
+    exists: bool
+    orphans: list[Record] = field(default_factory=list)
+    withheld: Withheld = NOTHING
+
+    @property
+    def changed(self) -> bool:
+        """Whether the batch leaves the file other than it found it."""
+        now = self.document.text.encode() if self.exists else None
+        return now != self.original
+
+
+def load(stores: Stores, scope: Scope, path: str) -> WorkingFile | None:
+    """Read a file with its records; None where it is not as the ledger knows it and must be observed first.
+
+    Raises:
+        BackendError: the file cannot be read or is not UTF-8.
+    """
+    state = stores.ledger.file(scope, path)
+    found = stores.documents.read(scope, path)
+    original = found[0] if found else None
+    if (original is None) != (state is None):
+        return None
+    if original is None or state is None:
+        return WorkingFile(path, None, None, parse(""), [], [], exists=False)
+    if stores.prints.content(original) != state.content_hash:
+        return None
+    document = parse(decode(original, path))
+    working = _with_records(stores, scope, path, document, original, state)
+    if state.object != state.content_hash:
+        working.withheld = withhold(document, stores.scanner.scan(document.text))
+    return working
+
+
+def as_known(stores: Stores, scope: Scope, path: str) -> WorkingFile:
+    """Return a file as the ledger last knew it, whatever is on disk now."""
+    state = stores.ledger.file(scope, path)
+    if state is None:
+        return _with_records(stores, scope, path, parse(""), None, None)
+    kept = stores.ledger.text(state.object)
+    return _with_records(stores, scope, path, parse(kept or ""), None, state)
+
+
+def decode(data: bytes, path: str) -> str:
+    """Decode a file; the text keeps every byte (a byte order mark is a character of it).
+
+    Raises:
+        BackendError: it is not UTF-8.
+    """
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise BackendError(f"{path} is not UTF-8: convert it, then it can be memory") from error
+
+
+def block_hashes(stores: Stores, document: Document) -> list[str]:
+    """Return the keyed hash of every block; of what a placeholder stands for, where a block is one."""
+    return [placeholder_hash(block.text) or stores.prints.content(block.text) for block in document.blocks]
+
+
+def _with_records(
+    stores: Stores, scope: Scope, path: str, document: Document, original: bytes | None, state: FileState | None
+) -> WorkingFile:
+    hashes = block_hashes(stores, document)
+    known, orphans = assign(hashes, stores.ledger.records_in(scope, path))
+    return WorkingFile(path, original, state, document, hashes, known, state is not None, orphans)
+
+
+def assign(hashes: Sequence[str], records: Iterable[Record]) -> tuple[list[Record | None], list[Record]]:
+    """Give each block its record: the k-th identical block the k-th identical record. Return what is left over too."""
+    waiting: defaultdict[str, deque[Record]] = defaultdict(deque)
+    for record in sorted(records, key=lambda item: (item.block_hash, item.occurrence, item.id)):
+        waiting[record.block_hash].append(record)
+    known = [waiting[name].popleft() if waiting.get(name) else None for name in hashes]
+    return known, [record for left in waiting.values() for record in left]
+
+
+def kept_content(stores: Stores, working: WorkingFile) -> str:
+    """Return the file's content without what is withheld."""
+    return redact(working.document, working.withheld, stores.prints.content)

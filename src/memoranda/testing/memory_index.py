@@ -1,0 +1,286 @@
+"""A search index in memory: the same answers as the built-in one, written the plain way."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from memoranda.domain.passage import IndexedPassage, Passage, TextStatistics
+from memoranda.domain.passages import indexed_form
+from memoranda.domain.query import Filters
+from memoranda.domain.ranking import HEADING_WEIGHT
+from memoranda.domain.scope import Scope
+from memoranda.domain.words import analyse, is_single_character
+from memoranda.errors import InvalidInput
+from memoranda.ports import IndexState, Vector
+
+_K1, _B = 1.2, 0.75
+_BREAK = "\n"
+"""Between text and heading in the sequence of exact words, so that no phrase runs across."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """What is held of one scope."""
+
+    current: dict[int, Passage] = field(default_factory=dict)
+    past: list[Passage] = field(default_factory=list)
+    vectors: dict[str, dict[int, Vector]] = field(default_factory=dict)
+    embedder: str = ""
+    generation: int = 0
+    applied: int = 0
+
+
+class MemoryIndex:
+    """A `SearchIndex` that lives as long as the object; for tests."""
+
+    def __init__(self) -> None:
+        self._parts: dict[Scope, _Part] = {}
+        self._next_key = 1
+        self._lock = threading.RLock()
+
+    def put(
+        self,
+        scope: Scope,
+        passages: Sequence[Passage],
+        *,
+        remove: Sequence[str] = (),
+        retire: Sequence[Passage] = (),
+        mark: tuple[int, int] | None = None,
+    ) -> bool:
+        """Replace records; see the port."""
+        if any(passage.record.scope != scope for passage in (*passages, *retire)):
+            raise InvalidInput(f"every passage put into the index of {scope} must belong to that scope")
+        records = {*remove, *(passage.record.id for passage in (*passages, *retire))}
+        with self._lock:
+            if scope not in self._parts and not passages and not retire and mark is None:
+                return True
+            part = self._parts.setdefault(scope, _Part())
+            old = {p.id: (key, p) for key, p in part.current.items() if p.record.id in records}
+            part.past = [p for p in part.past if p.record.id not in records] + list(retire)
+            for passage in passages:
+                key, before = old.get(passage.id, (0, None))
+                if before is not None and before.embedding_text == passage.embedding_text:
+                    part.current[key] = passage
+                    del old[passage.id]
+                else:
+                    part.current[self._next_key] = passage
+                    self._next_key += 1
+            for key, _ in old.values():
+                del part.current[key]
+                for known in part.vectors.values():
+                    known.pop(key, None)
+            part.generation += 1
+            self._settle(part)
+            if mark is not None and part.applied == mark[0]:
+                part.applied = mark[1]
+            return mark is None or part.applied == mark[1]
+
+    def records(self, scope: Scope) -> Mapping[str, str]:
+        """Return record id -> fingerprint; see the port."""
+        grouped: dict[str, list[Passage]] = {}
+        for passage in self._part(scope).current.values():
+            grouped.setdefault(passage.record.id, []).append(passage)
+        return {ident: indexed_form(sorted(found, key=lambda p: p.part)) for ident, found in grouped.items()}
+
+    def state(self, scope: Scope) -> IndexState:
+        """Count what is there; see the port."""
+        part = self._part(scope)
+        newest = next(reversed(part.vectors), "")
+        return IndexState(
+            passages=len(part.current),
+            vectors=len(part.vectors.get(part.embedder, {})),
+            embedder=part.embedder,
+            pending=len(part.current.keys() - part.vectors.get(newest, {}).keys()),
+            generation=part.generation,
+            applied=part.applied,
+        )
+
+    def clear(self, scope: Scope) -> None:
+        """Forget the scope."""
+        with self._lock:
+            self._parts.pop(scope, None)
+
+    def search_text(
+        self, scope: Scope, terms: Sequence[str], phrases: Sequence[Sequence[str]], limit: int, filters: Filters
+    ) -> Sequence[int]:
+        """Return keys of the best passages; see the port."""
+        found = {k: p for k, p in self._part(scope).current.items() if _passes(p, filters)}
+        everything = self._part(scope).current.values()
+        scores = _scores(found, everything, terms, phrases)
+        return sorted(scores, key=lambda key: (-scores[key], key))[:limit]
+
+    def newest(self, scope: Scope, limit: int, filters: Filters) -> Sequence[int]:
+        """Return keys of the newest passages; see the port."""
+        found = {k: p for k, p in self._part(scope).current.items() if _passes(p, filters)}
+        return sorted(found, key=lambda key: (found[key].record.recorded_at, key), reverse=True)[:limit]
+
+    def statistics(self, scope: Scope, terms: Sequence[str]) -> TextStatistics:
+        """Return keyword statistics; see the port."""
+        passages = list(self._part(scope).current.values())
+        frequency = {term: _frequency(term, passages) for term in terms}
+        length = sum(len(analyse(p.text).exact) for p in passages)
+        return TextStatistics(len(passages), length, {term: count for term, count in frequency.items() if count})
+
+    def search_vector(
+        self, scope: Scope, identity: str, query: Vector, limit: int, filters: Filters
+    ) -> Sequence[tuple[int, float]] | None:
+        """Return the nearest passages; see the port."""
+        if query.dtype != np.float32 or query.ndim != 1:
+            raise InvalidInput("a query vector must be one-dimensional float32")
+        part = self._part(scope)
+        if part.embedder not in ("", identity):
+            return None
+        found = {
+            key: float(vector @ query)
+            for key, vector in part.vectors.get(part.embedder, {}).items()
+            if _passes(part.current[key], filters)
+        }
+        return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
+
+    def similarities(self, scope: Scope, identity: str, query: Vector, keys: Sequence[int]) -> Mapping[int, float]:
+        """Return the cosine of keys that have a vector; see the port."""
+        part = self._part(scope)
+        known = part.vectors.get(identity, {}) if identity == part.embedder else {}
+        return {key: float(known[key] @ query) for key in keys if key in known}
+
+    def fetch(self, scope: Scope, keys: Sequence[int]) -> Sequence[IndexedPassage]:
+        """Return passages by key; see the port."""
+        current = self._part(scope).current
+        return [_indexed(key, current[key]) for key in keys if key in current]
+
+    def pending(self, scope: Scope, identity: str, limit: int) -> Sequence[tuple[int, str]]:
+        """Return what waits to be embedded; see the port."""
+        part = self._part(scope)
+        known = part.vectors.get(identity, {})
+        waiting = sorted(key for key in part.current if key not in known)[:limit]
+        return [(key, part.current[key].embedding_text) for key in waiting]
+
+    def put_vectors(self, scope: Scope, identity: str, keys: Sequence[int], vectors: Vector) -> int:
+        """Store vectors; see the port."""
+        if vectors.dtype != np.float32 or vectors.ndim != 2 or len(vectors) != len(keys):  # noqa: PLR2004
+            raise InvalidInput("vectors must be float32 with one row per key")
+        with self._lock:
+            part = self._parts.get(scope)
+            if part is None:
+                return 0
+            fresh = {key: v.copy() for key, v in zip(keys, vectors, strict=True) if key in part.current}
+            if fresh:
+                part.vectors.setdefault(identity, {}).update(fresh)
+                part.generation += 1
+                self._settle(part)
+            return len(fresh)
+
+    def search_history(
+        self,
+        scope: Scope,
+        terms: Sequence[str],
+        phrases: Sequence[Sequence[str]],
+        limit: int,
+        filters: Filters,
+        *,
+        as_of: str,
+    ) -> Sequence[IndexedPassage]:
+        """Return past passages; see the port."""
+        past = dict(enumerate(self._part(scope).past, 1))
+        found = {
+            key: passage
+            for key, passage in past.items()
+            if passage.record.recorded_at <= as_of < passage.record.retired_at and _passes(passage, filters)
+        }
+        if terms or phrases:
+            scores = _scores(found, past.values(), terms, phrases)
+            order = sorted(scores, key=lambda key: (-scores[key], key))
+        else:
+            order = sorted(found, key=lambda key: (found[key].record.recorded_at, key), reverse=True)
+        return [_indexed(key, found[key]) for key in order[:limit]]
+
+    def check(self, scope: Scope) -> Sequence[str]:
+        """Return nothing: memory has no bytes that flip by themselves."""
+        self._part(scope)
+        return ()
+
+    def scopes(self) -> Sequence[Scope]:
+        """Return the scopes that have an index."""
+        return sorted(self._parts)
+
+    def _part(self, scope: Scope) -> _Part:
+        return self._parts.get(scope, _Part())
+
+    @staticmethod
+    def _settle(part: _Part) -> None:
+        building = [name for name in reversed(part.vectors) if name != part.embedder]
+        complete = [name for name in building if part.vectors[name].keys() >= part.current.keys()]
+        if complete:
+            part.embedder = complete[0]
+            part.vectors = {part.embedder: part.vectors[part.embedder]}
+        elif building and not part.vectors.get(part.embedder):
+            part.embedder = building[0]
+
+
+def _indexed(key: int, passage: Passage) -> IndexedPassage:
+    text, heading = analyse(passage.text), analyse(passage.heading_text)
+    exact = Counter((*text.exact, *heading.exact))
+    return IndexedPassage(key, passage, Counter(text.terms), len(text.exact), Counter(heading.terms), exact)
+
+
+def _frequency(term: str, passages: Sequence[Passage]) -> int:
+    in_text = sum(1 for passage in passages if term in analyse(passage.text).terms)
+    return max(in_text, sum(1 for passage in passages if term in analyse(passage.heading_text).terms))
+
+
+def _scores(
+    found: Mapping[int, Passage],
+    everything: Iterable[Passage],
+    terms: Sequence[str],
+    phrases: Sequence[Sequence[str]],
+) -> dict[int, float]:
+    """Return BM25 of the passages that hold any term and every phrase."""
+    if not terms and not phrases:
+        return {}
+    passages = list(everything)
+    mean = sum(len(analyse(p.text).exact) for p in passages) / max(len(passages), 1) or 1.0
+    idf = {t: math.log(1 + (len(passages) + 0.5) / (_frequency(t, passages) + 0.5)) for t in terms}
+    scores = {}
+    for key, passage in found.items():
+        text, heading = analyse(passage.text), analyse(passage.heading_text)
+        bag, titles = Counter(text.terms), Counter(heading.terms)
+        held = {t: bag[t] + HEADING_WEIGHT * titles[t] for t in terms if t in bag or t in titles}
+        stream = (*text.exact, _BREAK, *heading.exact)
+        if (held or not terms) and all(_holds(stream, {*bag, *titles}, phrase) for phrase in phrases):
+            norm = _K1 * (1 - _B + _B * len(text.exact) / mean)
+            scores[key] = sum(idf[t] * n * (_K1 + 1) / (n + norm) for t, n in held.items())
+    return scores
+
+
+def _holds(stream: Sequence[str], bag: set[str], phrase: Sequence[str]) -> bool:
+    """Tell whether the words of a phrase stand in a row; a single last character may begin a longer run."""
+    if len(phrase) == 1:
+        return phrase[0] in bag or phrase[0] in stream
+    last = phrase[-1]
+    for start in range(len(stream) - len(phrase) + 1):
+        window = stream[start : start + len(phrase)]
+        ends = window[-1].startswith(last) if is_single_character(last) else window[-1] == last
+        if ends and tuple(window[:-1]) == tuple(phrase[:-1]):
+            return True
+    return False
+
+
+def _passes(passage: Passage, filters: Filters) -> bool:
+    """Tell whether a passage meets every filter."""
+    record, at = passage.record, filters.valid_at
+    return (
+        (not filters.kinds or record.kind in filters.kinds)
+        and filters.tags <= set(record.tags)
+        and filters.path in ("", record.path)
+        and (filters.min_trust is None or record.trust >= filters.min_trust)
+        and (not at or not record.valid_from or record.valid_from <= at)
+        and (not at or not record.valid_to or record.valid_to > at)
+        and (not filters.since or record.recorded_at >= filters.since)
+        and (not filters.until or record.recorded_at <= filters.until)
+    )
