@@ -1,4 +1,5 @@
-"""Measures how well recall finds: keyword alone against the default, on folders of questions with known answers.
+"""Measures how well recall finds: keyword alone against the default, on folders of questions with known
+answers.
 
     python bench/quality.py DATA... [--embedder minilm] [--cache FILE]
 
@@ -131,14 +132,24 @@ def build(collection: Collection, root: Path, embedder: Embedder | None, cache: 
 
 
 def measure(
-    collection: Collection, index: SqliteIndex, embedder: Embedder | None, mode: Mode, *, min_score: float = 0.0
+    collection: Collection,
+    index: SqliteIndex,
+    embedder: Embedder | None,
+    mode: Mode,
+    *,
+    min_score: float = 0.0,
 ) -> list[Scores]:
     """Return the scores of every question; what the relevance bar holds back (none at 0) counts as not found."""
     rows = []
     for question in collection.questions:
         query = Query(text=question.text, limit=10, grain=collection.grain, mode=mode, min_score=min_score)
         result = recall(
-            VIEWER, query, index=index, embedder=embedder, clock_now=lambda: NOW, locate=lambda _record, _text: (1, 1)
+            VIEWER,
+            query,
+            index=index,
+            embedder=embedder,
+            clock_now=lambda: NOW,
+            locate=lambda _record, _text: (1, 1),
         )
         by_file = collection.grain == "file"
         found = [hit.path.removeprefix("memory/") if by_file else hit.record_id for hit in result.hits]
@@ -192,7 +203,9 @@ def report(collection: Collection, index: SqliteIndex, embedder: Embedder | None
         rows = results[name] = measure(collection, index, embedder, mode)
         spent = (time.perf_counter() - start) * 1000 / len(rows)
         held = held_back(collection, index, embedder, mode)
-        print(f"  {name:>9} " + " ".join(f"{mean(rows, m):9.4f}" for m in METRICS) + f" {spent:9.2f} {held:9}")
+        print(
+            f"  {name:>9} " + " ".join(f"{mean(rows, m):9.4f}" for m in METRICS) + f" {spent:9.2f} {held:9}"
+        )
     if "default" in results:
         for metric in METRICS:
             gain, low, high = bootstrap(results["keyword"], results["default"], metric)
@@ -201,7 +214,9 @@ def report(collection: Collection, index: SqliteIndex, embedder: Embedder | None
 
 def main() -> None:
     """Measure every folder and print one table per collection."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", nargs="+", type=Path)
     parser.add_argument("--embedder", default="minilm", help="address of the embedder, or none")
     parser.add_argument("--cache", type=Path, help="keep vectors in this file between runs")

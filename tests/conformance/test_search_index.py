@@ -101,7 +101,9 @@ def test_a_folder_of_another_scope_is_refused(index: SqliteIndex, root: Path) ->
 
 
 def test_a_folder_deleted_meanwhile_is_noticed(index: SqliteIndex, root: Path) -> None:
-    """After its folder is deleted a scope is empty, and what is put then is in the new file, not the unlinked one."""
+    """After its folder is deleted a scope is empty, and what is put then is in the new file, not the unlinked
+    one.
+    """
     index.put(SCOPE, made("1", "apricot"))
     embed(index, "m", {"rec_1": unit(1, 0)})
     assert nearest(index, "m", unit(1, 0)) == ["rec_1"]
@@ -114,7 +116,9 @@ def test_a_folder_deleted_meanwhile_is_noticed(index: SqliteIndex, root: Path) -
     other.close()
 
 
-def test_another_version_is_rebuilt_empty(index: SqliteIndex, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_is_rebuilt_empty(
+    index: SqliteIndex, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An index of another schema version is emptied and usable; of the same version it keeps what it has."""
     index.put(SCOPE, made("1", "apricot"))
     index.close()
@@ -187,14 +191,19 @@ def test_deleted_text_leaves_the_files(index: SqliteIndex, root: Path) -> None:
     assert b"xylophonequartz" not in data
 
 
-@pytest.mark.parametrize("column", ["terms", "exact", "heading", "passage", "tags", "path", "record", "valid_to"])
+@pytest.mark.parametrize(
+    "column", ["terms", "exact", "heading", "passage", "tags", "path", "record", "valid_to"]
+)
 def test_a_changed_row_is_named(index: SqliteIndex, root: Path, column: str) -> None:
     """Altering one value of a row is reported with its record; before that nothing is."""
     index.put(SCOPE, (*made("1", "apricot", tags=("t",), valid_to=time_at(9)), *made("2", "banana")))
     assert list(index.check(SCOPE)) == []
     index.close()
     connection = apsw.Connection(str(database(root)))
-    (value,) = connection.execute(f"SELECT CAST({column} AS BLOB) FROM current WHERE record = 'rec_1'").fetchone() or ()
+    (value,) = (
+        connection.execute(f"SELECT CAST({column} AS BLOB) FROM current WHERE record = 'rec_1'").fetchone()
+        or ()
+    )
     flipped = bytes([value[0] ^ 1]) + value[1:]
     cast = "?" if column == "passage" else "CAST(? AS TEXT)"
     connection.execute("DROP TRIGGER current_changed")
@@ -262,7 +271,10 @@ def test_the_vector_arm_equals_brute_force(
     """The nearest keys and their cosines are exactly those of sorting every product, whatever was removed."""
     generator = np.random.default_rng(seed)
     index = SqliteIndex(tmp_path_factory.mktemp("index"))
-    index.put(SCOPE, [p for i in range(count) for p in made(f"{i:03d}", f"word {i}", recorded_at=time_at(1 + i % 28))])
+    index.put(
+        SCOPE,
+        [p for i in range(count) for p in made(f"{i:03d}", f"word {i}", recorded_at=time_at(1 + i % 28))],
+    )
     matrix = generator.normal(size=(count, 16)).astype(np.float32)
     matrix[:: max(count // 7, 1)] = matrix[0]
     query = generator.normal(size=16).astype(np.float32)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_line import CommandLine
 
 import memoranda
 from memoranda.memory import Memory
+from tests.interfaces.command_line import CommandLine
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]  # the stubs are a package of their own
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -74,7 +74,7 @@ values = st.one_of(st.none(), st.booleans(), st.integers(-2, 6), st.text("ab", m
 @settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["text", "count", "deep", "other"]), values, max_size=4))
 def test_it_agrees_with_the_reference_implementation(arguments: dict[str, object]) -> None:
-    """Apart from null, which counts as absent, an independent validator accepts exactly what is accepted here."""
+    """Apart from null, which counts as absent, an independent validator accepts exactly the same."""
     given_ones = {name: value for name, value in arguments.items() if value is not None or name == "other"}
     expected = jsonschema.Draft202012Validator(SCHEMA).is_valid(given_ones)
     try:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from command_line import TEA, CommandLine, Ran
 from typer.testing import CliRunner
 
 from memoranda.interfaces.cli.app import behind_dashes, build, verbs
 from memoranda.interfaces.cli.options import json_wanted
 from memoranda.interfaces.cli.output import plain
 from memoranda.interfaces.reference import cli_page
+from tests.interfaces.command_line import TEA, CommandLine
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -52,8 +51,8 @@ def save(cli: CommandLine, text: str, *more: str, **environment: str) -> str:
 
 def test_a_saved_text_is_found_and_read_by_other_processes(cli: CommandLine) -> None:
     """Save in one process, search and get in others; authors and lines are right."""
-    ident = save(cli, TEA)
-    found = cli("search", "green tea", "--json").json["results"][0]
+    ident = cli.process("save", TEA, "--json").json["record_ids"][0]
+    found = cli.process("search", "green tea", "--json").json["results"][0]
     assert found["record_id"] == ident
     assert found["author"] == "application"
     assert found["trust"] == "application"
@@ -87,13 +86,10 @@ def test_standard_input_and_list_items_are_texts(cli: CommandLine) -> None:
 
 def test_bytes_that_are_not_text_are_refused(cli: CommandLine) -> None:
     """Standard input that is not UTF-8 is an input error and saves nothing."""
-    command = [sys.executable, "-m", "memoranda", "save", "-", "--json"]
-    failed = subprocess.run(
-        command, input=b"caf\xe9 au lait", env=cli.clean(), capture_output=True, check=False
-    )
-    assert failed.returncode == 2
-    assert json.loads(failed.stdout)["error"]["code"] == "invalid_input"
-    assert b"caf" not in failed.stdout + failed.stderr
+    failed = cli.process("save", "-", "--json", stdin=b"caf\xe9 au lait")
+    assert failed.code == 2
+    assert failed.json["error"]["code"] == "invalid_input"
+    assert "caf" not in failed.out + failed.err
     assert cli("search", "lait", "--json").json["results"] == []
     assert cli("save", "-", stdin="café au lait").code == 0
     assert len(cli("search", "lait", "--json").json["results"]) == 1
@@ -156,7 +152,7 @@ def test_nothing_relevant_is_an_answer_and_an_error_is_not(cli: CommandLine, hom
 def test_errors_have_one_shape_and_the_tables_code(
     cli: CommandLine, arguments: tuple[str, ...], code: int, kind: str
 ) -> None:
-    """With --json one document on standard output, without it a line on standard error; the code is the same."""
+    """With --json one document on standard output, else a line on standard error; the code is the same."""
     document = cli(*arguments, "--json")
     assert document.code == code
     assert document.json["error"]["code"] == kind
@@ -209,7 +205,7 @@ def test_history_and_log_tell_who_did_what(cli: CommandLine) -> None:
 
 
 def test_the_environment_pins_an_agent(cli: CommandLine) -> None:
-    """With MEMORANDA_AGENT the author is that agent, whoever else is asked for, and a person's verbs are denied."""
+    """With MEMORANDA_AGENT the author is that agent and nobody else, and a person's verbs are denied."""
     save(cli, TEA, MEMORANDA_AGENT="ada")
     assert cli("search", "tea", "--agent", "ada", "--json").json["results"][0]["author"] == "agent:ada"
     assert cli("search", "tea", "--json").json["results"] == []
@@ -330,13 +326,10 @@ def test_a_reader_that_leaves_is_no_traceback(cli: CommandLine) -> None:
 def test_other_languages_survive_any_locale(cli: CommandLine) -> None:
     """Input and output are UTF-8 even in the C locale."""
     text = "茶は緑茶が好き。 Grüße 🍵"
-    save(cli, text, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
-    for ran in (
-        cli("search", "緑茶", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"),
-        cli("search", "緑茶"),
-    ):
-        assert isinstance(ran, Ran)
-        assert text in ran.out
+    plain_locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert cli.process("save", text, **plain_locale).code == 0
+    assert text in cli.process("search", "緑茶", **plain_locale).out
+    assert text in cli.process("search", "緑茶").out
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from typing import Any
 
 import anyio
 import pytest
-from command_line import TEA
 from mcp import Client
 from mcp.server import Server
 from mcp_types import CallToolResult, TextContent
@@ -18,6 +17,7 @@ from memoranda.interfaces import tools
 from memoranda.interfaces.mcp.server import build_server
 from memoranda.interfaces.tools import TOOLS, Caller
 from memoranda.memory import Memory
+from tests.interfaces.command_line import TEA
 
 ERAS = ("legacy", "2026-07-28")
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import anyio
 import pytest
-from command_line import TEA, CommandLine
 from mcp import Client, StdioServerParameters
+
+from tests.interfaces.command_line import TEA, CommandLine
 
 ERAS = ("legacy", "auto")
 
@@ -36,7 +37,7 @@ print("printed after the end", file=sys.stderr)
 def lines_of(
     arguments: Sequence[str], requests: Sequence[dict[str, Any]], environment: dict[str, str]
 ) -> list[str]:
-    """Send requests, read as many answers, close standard input, and return all of standard output to its end."""
+    """Send requests, read their answers, close standard input, and return standard output to its end."""
     process = subprocess.Popen(
         [sys.executable, *arguments],
         stdin=subprocess.PIPE,
@@ -73,7 +74,7 @@ def handshake(tool: str) -> list[dict[str, Any]]:
 
 
 def test_a_noisy_handler_leaves_only_json_on_stdout(cli: CommandLine, tmp_path: Path) -> None:
-    """Prints, raw writes and children of a handler stay away from the protocol until the end of the stream."""
+    """Prints, raw writes and children of a handler stay off the protocol to the end of the stream."""
     script = tmp_path / "noisy.py"
     script.write_text(NOISY, encoding="utf-8")
     lines = lines_of([str(script)], handshake("noisy"), cli.clean())
@@ -90,7 +91,7 @@ def test_the_process_ends_when_stdin_closes(cli: CommandLine) -> None:
 
 @pytest.mark.parametrize("era", ERAS)
 def test_save_here_is_found_by_the_command_line_and_the_other_way_round(cli: CommandLine, era: str) -> None:
-    """One memory behind all doors: MCP finds what the command line saved, and the command line what MCP saved."""
+    """MCP finds what the command line saved, and the command line what MCP saved."""
     assert cli("save", TEA, "--agent", "ada").code == 0
 
     async def run() -> tuple[Any, Any]:

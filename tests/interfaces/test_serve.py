@@ -15,13 +15,20 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from command_line import TEA, CommandLine
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
+from tests.interfaces.command_line import TEA, CommandLine
+
 ERAS = ("legacy", "2026-07-28")
-TWO_AGENTS = '[memory]\nprovider = "none"\n\n[server]\ntokens = { token-of-the-first = "a-b", token-of-the-other = "a_b" }\n'
+TWO_AGENTS = """
+[memory]
+provider = "none"
+
+[server]
+tokens = { token-of-the-first = "a-b", token-of-the-other = "a_b" }
+"""
 
 
 @dataclass
@@ -145,7 +152,7 @@ def test_a_body_that_is_too_large_is_refused(served: Served) -> None:
 
 
 def test_a_first_start_makes_a_token_and_prints_what_to_paste(cli: CommandLine, home: Path) -> None:
-    """Without configured tokens the server makes one for agent main, and its announcement works as it stands."""
+    """Without configured tokens the server makes one for agent main; what it announces works as it is."""
     with serving(cli) as running:
         pasted = running.announced["configuration"]["mcpServers"]["memoranda"]
         token = pasted["headers"]["Authorization"].removeprefix("Bearer ")
@@ -174,8 +181,8 @@ def test_a_file_edited_while_serving_is_found(cli: CommandLine, home: Path) -> N
 
 
 def test_other_machines_need_an_explicit_host_and_a_configured_token(cli: CommandLine, home: Path) -> None:
-    """Listening beyond loopback is refused without tokens, and without --host; the refusal says what is missing."""
-    unsafe = cli("serve", "--host", "0.0.0.0", "--port", "0", "--json")
+    """Listening beyond loopback is refused without tokens and without --host, and says what is missing."""
+    unsafe = cli("serve", "--host", "0.0.0.0", "--port", "0", "--json")  # noqa: S104 - it is refused
     assert unsafe.code == 15
     assert "[server] tokens" in unsafe.json["error"]["message"]
     (home / "memoranda.toml").write_text(TWO_AGENTS + 'host = "0.0.0.0"\n', encoding="utf-8")

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import TEA
 
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.interfaces import tools
@@ -14,6 +13,7 @@ from memoranda.interfaces.errors import RefusedWrite
 from memoranda.interfaces.reference import tools_page
 from memoranda.interfaces.tools import TOOLS, Caller, offered
 from memoranda.memory import Memory
+from tests.interfaces.command_line import TEA
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"
 

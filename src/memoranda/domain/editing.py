@@ -11,10 +11,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memoranda.domain.markdown import Document, parse, reparse
+from memoranda.domain.markdown import Document, common_start, parse, reparse
 
 _ANY_NEWLINE = re.compile(r"\r\n|\n|\r")
 _PROBE = "probe"
+_BLANK_END = re.compile(r"\n[ \t]*\n\Z")
+_BLANK_LINE = re.compile(r"[ \t]*(?:\r\n|\n|\r)")
+_TAIL = 1_000
+"""Characters looked at for a blank line at the end; one that is wider gets another blank line after it."""
 
 
 def with_newlines(text: str, newline: str) -> str:
@@ -53,7 +57,7 @@ def _separators(document: Document, body: str, newline: str) -> Sequence[str]:
         return [""]
     ended = text.endswith(("\n", "\r"))
     finish = "" if ended else newline
-    blank = ended and bool(re.search(r"(?:\r\n|\n|\r)[ \t]*(?:\r\n|\n|\r)\Z", text))
+    blank = bool(_BLANK_END.search(with_newlines(text[-_TAIL:], "\n")))
     loose = [finish] if blank else [finish + newline, finish]
     last_is_end = bool(document.blocks) and document.blocks[-1].extent == len(text)
     first = parse(body).blocks[:1]
@@ -63,11 +67,29 @@ def _separators(document: Document, body: str, newline: str) -> Sequence[str]:
 
 
 def remove(document: Document, indexes: Sequence[int]) -> Document:
-    """Remove blocks: exactly their lines, and a blank line in their place only where neighbours would melt."""
+    """Remove blocks: their lines, and the blank line after them where one before them stays.
+
+    Where the neighbours would melt into one, a line break takes the block's place.
+    """
     gone = set(indexes)
     expected = [block.text for index, block in enumerate(document.blocks) if index not in gone]
-    spans = [(document.blocks[index].start, document.blocks[index].extent) for index in sorted(gone)]
+    spans = [
+        _with_separator(document.text, document.blocks[index].start, document.blocks[index].extent)
+        for index in sorted(gone)
+    ]
     return _without(document, spans, expected)
+
+
+def _with_separator(text: str, start: int, end: int) -> tuple[int, int]:
+    """Widen a span of whole lines by the blank line after it, if a blank line or nothing is before it.
+
+    This undoes what `append` wrote; without it, blank lines would pile up.
+    """
+    before = with_newlines(text[max(0, start - _TAIL) : start], "\n")
+    if before.strip("\ufeff") and not _BLANK_END.search(before) and before != "\n":
+        return start, end
+    separator = _BLANK_LINE.match(text, end)
+    return (start, separator.end()) if separator else (start, end)
 
 
 def _without(document: Document, spans: Sequence[tuple[int, int]], expected: list[str] | None) -> Document:
@@ -114,7 +136,11 @@ def cut(document: Document, snippet: str, *, every: bool = False) -> CutResult:
         return CutResult(document, 0)
     whole, touched = _covered(document, spans)
     extents = {document.blocks[index].end: document.blocks[index].extent for index in whole}
-    widened = [(start, max(end, extents.get(end, end))) for start, end in spans]
+    starts = {document.blocks[index].start for index in whole}
+    widened = [
+        _with_separator(document.text, start, extents[end]) if end in extents and start in starts else (start, end)
+        for start, end in spans
+    ]
     expected = None
     if whole == touched:
         expected = [block.text for index, block in enumerate(document.blocks) if index not in whole]
@@ -143,22 +169,9 @@ def splices(before: str, after: str) -> list[tuple[int, int, str]]:
     """
     if before == after:
         return []
-    limit = min(len(before), len(after))
-    start = _common(before, after, limit)
-    end = _common(before[::-1], after[::-1], limit - start)
+    start = common_start(before, after)
+    end = common_start(before[start:][::-1], after[start:][::-1])
     return [(start, len(before) - end, after[start : len(after) - end])]
-
-
-def _common(left: str, right: str, limit: int) -> int:
-    """Length of the common beginning, by halving: comparing slices is fast, comparing characters is not."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        if left[low:middle] == right[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def apply_splices(before: str, changes: Sequence[tuple[int, int, str]]) -> str:

@@ -46,7 +46,7 @@ def normalise(text: str) -> str:
         folded = pattern.sub(r"\2", folded)
     folded = unicodedata.normalize("NFKC", folded.casefold()).translate(_LOOK_ALIKES)
     folded = " ".join(_LONE.sub(" ", folded).split())
-    return folded or text
+    return folded or " ".join(text.split()) or text
 
 
 class Fingerprints:

@@ -15,8 +15,8 @@ PASSAGE_WORDS = 180
 class Passage:
     """A record's text or a part of it, as it is indexed.
 
-    `id` is the record's id, with `#n` (from 1) where the record has several parts; it is the tools' `chunk_id`.
-    `file_title` is the first heading of the file or its name without ending.
+    `id` is the record's id, with `#n` (from 1) where the record has several parts; it is the tools'
+    `chunk_id`. `file_title` is the first heading of the file or its name without ending.
     """
 
     id: str
@@ -42,10 +42,11 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class TextStatistics:
-    """Keyword statistics of one scope: passages, sum of their lengths in words, and document frequency per term.
+    """Keyword statistics of one scope: passages, sum of their lengths in words, and document frequency per
+    term.
 
-    A term's document frequency counts passages that hold it in their text or, where that is more, in their heading
-    fields.
+    A term's document frequency counts passages that hold it in their text or, where that is more, in their
+    heading fields.
     """
 
     passages: int
@@ -57,8 +58,8 @@ class TextStatistics:
 class IndexedPassage:
     """A passage as stored, with the counts that scoring needs; `key` is never given to another passage.
 
-    `counts` are of scored terms in the text, `heading_counts` of those in `Passage.heading_text`, `exact_counts` of
-    exact words in both; `length` is the number of words of the text.
+    `counts` are of scored terms in the text, `heading_counts` of those in `Passage.heading_text`,
+    `exact_counts` of exact words in both; `length` is the number of words of the text.
     """
 
     key: int

@@ -29,9 +29,9 @@ _FORM_BYTES = 16
 def passages_of(record: Record, text: str, file_title: str) -> tuple[Passage, ...]:
     """Return the record's passages: one, or several of about `PASSAGE_WORDS` words where the text is long.
 
-    Parts are cut at list items, then lines, then sentences, then spaces, and only inside a word where there is no
-    other place, never inside a character. Together they hold every character that is not white space, in order.
-    Blank text gives none.
+    Parts are cut at list items, then lines, then sentences, then spaces, and only inside a word where there
+    is no other place, never inside a character. Together they hold every character that is not white space,
+    in order. Blank text gives none.
     """
     parts = _split(text)
     return tuple(
@@ -90,7 +90,9 @@ def _split(text: str) -> list[str]:
 
 
 def _atoms(text: str, level: int) -> Iterator[str]:
-    """Yield pieces of at most `PASSAGE_WORDS` words, cut at the coarsest boundary that makes them small enough."""
+    """Yield pieces of at most `PASSAGE_WORDS` words, cut at the coarsest boundary that makes them small
+    enough.
+    """
     if _size(text) <= PASSAGE_WORDS:
         yield text
         return

@@ -57,7 +57,9 @@ def _utc(name: str, text: str, *, end_of_day: bool = False) -> str:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise InvalidInput(f"{name} {text[:40]!r} is no time: use ISO 8601 such as 2026-01-31T09:00:00+00:00") from error
+        raise InvalidInput(
+            f"{name} {text[:40]!r} is no time: use ISO 8601 such as 2026-01-31T09:00:00+00:00"
+        ) from error
     if end_of_day and len(text) <= _DATE_LENGTH:
         moment = datetime.combine(moment, time.max)
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

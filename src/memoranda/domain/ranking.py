@@ -31,8 +31,9 @@ RRF_K = 60
 
 GROUP_SUPPORT = (0.3, 0.2)
 """Shares of its second and third passage that a section or file gains: several that fit say more than one.
-Measured at grain `file` on 25 vague questions over six documents: first place 0.80 to 0.88 by words, hits among the
-first three 0.96 to 1.00 with vectors."""
+Measured at grain `file` on 25 vague questions over six documents: first place 0.80 to 0.88 by words, hits
+among the first three 0.96 to 1.00 with vectors.
+"""
 
 MIN_COVERAGE = 1 / 3
 """Share of the question's informative terms that one passage must hold to be relevant by words alone."""
@@ -46,7 +47,9 @@ MAX_SEARCH_TERMS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A passage with its raw scores: BM25, share of the question's terms it holds, and cosine where it has one."""
+    """A passage with its raw scores: BM25, share of the question's terms it holds, and cosine where it has
+    one.
+    """
 
     scope: Scope
     indexed: IndexedPassage
@@ -122,18 +125,22 @@ def coverage(query: ParsedQuery, indexed: IndexedPassage) -> float:
 def is_relevant(candidates: Sequence[Candidate], min_score: float) -> bool:
     """Tell whether the best candidates answer the question at all.
 
-    Either the best raw cosine reaches `min_score`, or one passage holds a third of the question's terms. With a
-    `min_score` of 0 anything is relevant.
+    Either the best raw cosine reaches `min_score`, or one passage holds a third of the question's terms. With
+    a `min_score` of 0 anything is relevant.
     """
     cosine = max((c.cosine for c in candidates if c.cosine is not None), default=None)
-    return min_score <= 0 or (cosine is not None and cosine >= min_score) or any(c.coverage >= MIN_COVERAGE for c in candidates)
+    return (
+        min_score <= 0
+        or (cosine is not None and cosine >= min_score)
+        or any(c.coverage >= MIN_COVERAGE for c in candidates)
+    )
 
 
 def fuse_scores(candidates: Sequence[Candidate], vector_weight: float) -> list[Ranked]:
     """Rank by the weighted sum of both scores, each normalised once over all candidates; ties by passage id.
 
-    The keyword score is divided by the best; the cosine is scaled from the lowest to the highest. `vector_weight`
-    is 0 to 1 and the keyword score gets the rest.
+    The keyword score is divided by the best; the cosine is scaled from the lowest to the highest.
+    `vector_weight` is 0 to 1 and the keyword score gets the rest.
     """
     best = max((c.keyword for c in candidates), default=0.0) or 1.0
     cosines = [c.cosine for c in candidates if c.cosine is not None]
@@ -152,7 +159,9 @@ def fuse_scores(candidates: Sequence[Candidate], vector_weight: float) -> list[R
 
 
 def fuse_ranks(candidates: Sequence[Candidate], vector_weight: float, *, k: int = RRF_K) -> list[Ranked]:
-    """Rank by weighted reciprocal ranks of both arms; a candidate that an arm does not know gets nothing from it."""
+    """Rank by weighted reciprocal ranks of both arms; a candidate that an arm does not know gets nothing from
+    it.
+    """
     words = _ranks({i: c.keyword for i, c in enumerate(candidates) if c.keyword > 0})
     meaning = _ranks({i: c.cosine for i, c in enumerate(candidates) if c.cosine is not None})
     ranked = []

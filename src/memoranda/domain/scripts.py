@@ -39,7 +39,9 @@ _FOLDED_MARKS = re.compile(
     "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u093c]"
 )
 """Latin, Greek and Cyrillic diacritics, Hebrew points, Arabic vowels, the nukta. The breve of Russian short i
-makes another letter and stays; vowel signs of Indic scripts and voicing marks of kana are letters and stay."""
+makes another letter and stays; vowel signs of Indic scripts and voicing marks of kana are letters and
+stay.
+"""
 
 _LETTERS = str.maketrans({
     "ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th",
@@ -67,7 +69,7 @@ def _classify(code: int) -> str:
     category = unicodedata.category(character)
     if category[0] in "LMN" or category == "Co":
         return WORD
-    if code > 0x7F and category in ("So", "Sm", "Sc", "Cn"):
+    if not character.isascii() and category in ("So", "Sm", "Sc", "Cn"):
         return SIGN
     return GAP
 
@@ -78,8 +80,8 @@ _CLASSES = _Classes()
 def fold(text: str) -> str:
     """Return the text without differences that a searcher does not mean.
 
-    NFKC, case folded, zero-width characters dropped, diacritics folded. Idempotent for practical text; any string
-    is accepted, lone surrogates included.
+    NFKC, case folded, zero-width characters dropped, diacritics folded. Idempotent for practical text; any
+    string is accepted, lone surrogates included.
     """
     if text.isascii():
         return text.lower()
@@ -109,6 +111,11 @@ def is_mostly_latin(text: str) -> bool:
 
 _JOINERS = "\u200d\u034f"
 _REGIONAL = range(0x1F1E6, 0x1F200)
+_CONTINUING = (
+    range(0x0E33, 0x0E34), range(0x0EB3, 0x0EB4), range(0x1160, 0x1200), range(0x1F3FB, 0x1F400),
+    range(0xE0020, 0xE0080),
+)  # fmt: skip
+"""Thai and Lao am, Hangul vowels and finals, skin tones, tags of flags."""
 
 
 def may_break(text: str, at: int) -> bool:
@@ -121,8 +128,6 @@ def may_break(text: str, at: int) -> bool:
     before, after = text[at - 1], text[at]
     if before + after == "\r\n" or before in _JOINERS or after in _JOINERS:
         return False
-    if unicodedata.category(after)[0] == "M" or 0x1F3FB <= ord(after) <= 0x1F3FF or after in "\u0e33\u0eb3":
-        return False
-    if 0xE0020 <= ord(after) <= 0xE007F or (0x1160 <= ord(after) <= 0x11FF):
+    if unicodedata.category(after)[0] == "M" or any(ord(after) in block for block in _CONTINUING):
         return False
     return not (ord(before) in _REGIONAL and ord(after) in _REGIONAL)

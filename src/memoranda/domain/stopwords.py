@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 STOP_WORDS = frozenset(
+    """a about again all also am among an and any are as at be because been being both but by can could d did
+    do does doing don done dont during each either else etc even ever every for from had has have having he
+    hed her here hers herself him himself his how i id if im in into is isn it its itself ive just ll m may
+    me might mine my myself many much no nor not now of off often on once one or other our ours ourselves
+    please re s shall she should so some such t tell than that thats the their theirs them themselves then
+    there these they this those to too until upon us used ve very was we went were what whats when where
+    which while who whom whose why will with would you your yours yourself yourselves aren couldn didn
+    doesn hadn hasn haven shouldn wasn weren won wouldn
     """
-    a about again all also am among an and any are as at be because been being both but by can could d did do does
-    doing don done dont during each either else etc even ever every for from had has have having he hed her here hers herself him himself his how i id if im in into is isn it
-    its itself ive just ll m may me might mine my myself many much no nor not now of off often on once one or other our ours ourselves please re
-    s shall she should so some such t tell than that thats the their theirs them themselves then there these they
-    this those to too until upon us used ve very was we went were what whats when where which while who whom whose why will with
-    would you your yours yourself yourselves
-    aren couldn didn doesn hadn hasn haven shouldn wasn weren won wouldn
-    """.split()
 )
 """Dropped from questions unless nothing else is left; kept in the index and in phrases."""
 
 FUNCTION_CHARACTERS = frozenset(
     "的了是在什么谁哪个吗呢吧把被将和与或及这那些有为以于之其对从到给让都也就还又不没很最更等着过地得们你我他她它会能可要怎样多少几何时候"
 )
-"""Chinese characters that mostly serve grammar, with the letters of hiragana those that say little by themselves."""
+"""Chinese characters that mostly serve grammar, with the letters of hiragana those that say little by
+themselves.
+"""
 
 TURNING_WORDS = frozenset("off all any every both either once again until many much each now".split())
 """Stop words that make another statement all the same ("on" or "off", "once" or "every day")."""

@@ -1,8 +1,8 @@
 """Text to words: one analyser for the index and for questions.
 
-A text gives two streams. `exact` holds its words in order, folded, and serves phrases; `terms` is the bag that is
-scored: stems, joined forms of words with symbols (`foo-bar`, `c#`, `user@host`), and for scripts written without
-spaces overlapping pairs of characters and single ones.
+A text gives two streams. `exact` holds its words in order, folded, and serves phrases; `terms` is the bag
+that is scored: stems, joined forms of words with symbols (`foo-bar`, `c#`, `user@host`), and for scripts
+written without spaces overlapping pairs of characters and single ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ANALYSER = 1
 """Version of the rules below; an index built by another version is built anew."""
 
 MAX_WORD = 128
-"""Longest word in characters; longer ones (encoded data) are cut here, in the index and in questions alike."""
+"""Longest word in characters; longer ones (encoded data) are cut, in index and questions alike."""
 
 _CACHED_WORD = 48
 _SOFT = re.escape(SOFT_SYMBOLS)
@@ -52,9 +52,9 @@ class Analysis:
 class ParsedQuery:
     """A question as words: `terms` scored and OR-ed, `phrases` required, each a sequence of exact words.
 
-    `forms` pairs a stem with the exact word that was asked, so that the same word counts more than its kin. `units`
-    are the pieces of information in the question, each as the terms that show that a text speaks of it: a word, or
-    a character that says something in scripts without spaces.
+    `forms` pairs a stem with the exact word that was asked, so that the same word counts more than its kin.
+    `units` are the pieces of information in the question, each as the terms that show that a text speaks of
+    it: a word, or a character that says something in scripts without spaces.
     """
 
     terms: tuple[str, ...] = ()
@@ -100,8 +100,8 @@ def analyse(text: str) -> Analysis:
 def parse_query(text: str) -> ParsedQuery:
     """Return what a question asks for; never raises, and is empty for text without words.
 
-    Text in double quotes becomes a phrase, whose words are scored as well. Stop words are dropped unless nothing
-    else is left. Text after `query.MAX_QUERY_CHARS` is not read.
+    Text in double quotes becomes a phrase, whose words are scored as well. Stop words are dropped unless
+    nothing else is left. Text after `query.MAX_QUERY_CHARS` is not read.
     """
     text = text[:MAX_QUERY_CHARS].translate(_DOUBLE_QUOTES)
     phrases = tuple(dict.fromkeys(p for p in (analyse(m[1]).exact for m in _QUOTED.finditer(text)) if p))
@@ -122,7 +122,9 @@ def _units(word: _Word, *, asked: bool) -> Iterator[tuple[str, ...]]:
             yield terms
         return
     characters = [pair[0] for pair in terms] + [terms[-1][1]]
-    says = [i for i, character in enumerate(characters) if not _is_grammar(character)] or range(len(characters))
+    says = [i for i, character in enumerate(characters) if not _is_grammar(character)] or range(
+        len(characters)
+    )
     for i in says:
         yield terms[max(i - 1, 0) : i + 1]
 
@@ -132,8 +134,8 @@ def _is_grammar(character: str) -> bool:
 
 
 def near_terms(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what two texts share when they say nearly the same: (sorted stems without stop words and numbers,
-    numbers and negations in order).
+    """Return what two texts share when they say nearly the same: (sorted stems without stop words and
+    numbers, numbers and negations in order).
 
     Word order, articles and punctuation do not count; a number, a sign before it or a "not" does.
     """
@@ -195,7 +197,11 @@ def _read(chunk: str) -> _Word:
     if len(pieces) == 1 and not _OUTER.search(body):
         return _piece(lead, body, tail)
     found = [_piece("", *_edges(piece)[1:]) for piece in pieces[1:-1]]
-    found = [_piece(lead, *_edges(pieces[0])[1:]), *found, _piece(_edges(pieces[-1])[0], _edges(pieces[-1])[1], tail)]
+    found = [
+        _piece(lead, *_edges(pieces[0])[1:]),
+        *found,
+        _piece(_edges(pieces[-1])[0], _edges(pieces[-1])[1], tail),
+    ]
     whole = _limited(lead + body + tail)
     return _Word(
         tuple(part for word in found for part in word.exact),
@@ -209,7 +215,9 @@ _remembered = lru_cache(maxsize=1 << 16)(_read)
 
 
 def _edges(chunk: str) -> tuple[str, str, str]:
-    """Split off the symbols around a chunk and keep those that mean something: `#tag`, `--force`, `C++`, `50%`."""
+    """Split off the symbols around a chunk and keep those that mean something: `#tag`, `--force`, `C++`,
+    `50%`.
+    """
     body = chunk.strip(SOFT_SYMBOLS)
     start = chunk.find(body) if body else 0
     lead, tail = chunk[:start], chunk[start + len(body) :]

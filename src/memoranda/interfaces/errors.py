@@ -1,7 +1,7 @@
 """How every error looks from outside: one table from error class to exit code, HTTP status and RPC code.
 
-A batch that was refused or in conflict is a value inside the library; `ensure_done` turns it into an error here, so
-that no interface can show it as a success.
+A batch that was refused or in conflict is a value inside the library; `ensure_done` turns it into an error
+here, so that no interface can show it as a success.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ TABLE: Mapping[type[MemorandaError], Answer] = MappingProxyType(
         ConfigurationError: Answer(15, 500, -32060),
     }
 )
-"""2 is also what the command line answers to a wrong option; -32001, -32030, -32601 and -32602 are MobKit's codes."""
+"""2 is also the exit code for a wrong option; -32001, -32030, -32601 and -32602 are MobKit's codes."""
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C: 128 + SIGINT, as shells report it."""
@@ -96,7 +96,7 @@ def answer_to(error: MemorandaError) -> Answer:
 
 
 def describe(error: MemorandaError) -> dict[str, object]:
-    """Return the one JSON shape of an error: `{"error": {"code", "message", ...}}` with the error's own data."""
+    """Return the one JSON shape of an error, `{"error": {"code", "message", ...}}`, with its own data."""
     body: dict[str, object] = {"code": error.code, "message": str(error)}
     match error:
         case RefusedWrite():

@@ -16,7 +16,7 @@ from memoranda.domain.report import Chunk
 Json = dict[str, object]
 
 HIT_CHARS = 4_000
-"""Longest text of one hit: 64 hits of ordinary records stay below what clients cut off (about 25,000 tokens)."""
+"""Longest text of one hit: 64 ordinary hits stay below what clients cut off (about 25,000 tokens)."""
 
 CHUNK_CHARS = 100_000
 """Longest text of one `memory_get`; only a block in a person's own file can be longer."""
@@ -138,14 +138,14 @@ def _waiting(outcome: BatchOutcome) -> Json:
 def saved(outcome: BatchOutcome, *, file: str | None) -> Json:
     """Return the answer to a save that was not refused.
 
-    `saved` is True only when something was written; `bytes_written` is the size of the written file.
+    `saved` is True only when something was written; `bytes_written` is then the size of the file.
     """
     made = [item for item in outcome.items if isinstance(item, Saved)]
     duplicates = [ident for item in outcome.items if isinstance(item, Duplicate) for ident in item.existing]
     answer: Json = {
-        "saved": bool(outcome.files),
+        "saved": bool(made),
         "path": outcome.files[0].path if outcome.files else (file or ""),
-        "bytes_written": sum(change.size for change in outcome.files),
+        "bytes_written": sum(change.size for change in outcome.files) if made else 0,
         "checkpointId": outcome.checkpoint_id,
         "record_ids": [ident for item in made for ident in item.record_ids],
         "duplicate": any(isinstance(item, Duplicate) for item in outcome.items),
@@ -169,7 +169,7 @@ def deleted(outcome: BatchOutcome, *, file: str) -> Json:
         "matches_removed": sum(item.matches for item in made),
         "removed_ids": [ident for item in made for ident in item.removed_ids],
         "bytes_written": sum(0 if change.deleted else change.size for change in outcome.files),
-        "index_removed": outcome.indexed and bool(outcome.files),
+        "index_removed": outcome.indexed and any(item.removed_ids for item in made),
         "checkpointId": outcome.checkpoint_id,
     }
     return answer | _waiting(outcome)

@@ -1,4 +1,4 @@
-"""The JSON shapes of reports that people and scripts read: status, sync, verify, history, blame, log, diff."""
+"""The JSON shapes of reports: status, doctor, sync, verify, history, blame, log, diff."""
 
 from __future__ import annotations
 

@@ -137,9 +137,9 @@ class _Step:
             return self.add(index)
         block, _, occurrence = self._place(index)
         heading = () if index in self.withheld.blocks else self._heading(block)
-        placed = replace(record, path=self.path, heading=heading, occurrence=occurrence)
-        if placed == record:
+        if (record.path, record.heading, record.occurrence) == (self.path, heading, occurrence):
             return record
+        placed = replace(record, path=self.path, heading=heading, occurrence=occurrence)
         return self._change("record.moved", placed, record.status.value)
 
     def _heading(self, block: Block) -> tuple[str, ...]:

@@ -18,7 +18,9 @@ from memoranda.errors import BackendError
 from memoranda.ports import Embedder, Multilingual, SearchIndex, Vector
 
 Locate = Callable[[Record, str], tuple[int, int] | None]
-"""Finds the lines, from 1, of a record's text in its file as it is now; None where the file no longer holds it."""
+"""Finds the lines, from 1, of a record's text in its file as it is now; None where the file no longer holds
+it.
+"""
 
 CHARACTERS_PER_TOKEN = 4
 
@@ -57,8 +59,8 @@ def recall(
 ) -> RecallResult:
     """Search what the viewer may read and return hits best first, newest first for a question without words.
 
-    A hit whose text is no longer in its file is left out and the next one taken. `withheld` is the caller's to fill:
-    what waits for review is in no index.
+    A hit whose text is no longer in its file is left out and the next one taken. `withheld` is the caller's
+    to fill: what waits for review is in no index.
 
     Raises:
         BackendError: the index failed; a failing embedder only takes the vector arm away, which `mode` and the trace
@@ -110,7 +112,9 @@ def _mode(meaning: _Meaning | None) -> Mode:
     return "vector" if meaning.weight >= 1 else "hybrid"
 
 
-def _meaning(query: Query, words: ParsedQuery, embedder: Embedder | None, journal: _Journal) -> _Meaning | None:
+def _meaning(
+    query: Query, words: ParsedQuery, embedder: Embedder | None, journal: _Journal
+) -> _Meaning | None:
     """Embed the question, or return None and say why the vector arm stays out."""
     if query.mode == "keyword" or not words.terms:
         return None
@@ -185,13 +189,18 @@ def _candidates(
         if not words.phrases:  # a phrase is a condition: what merely means the same is no answer then
             keys += [key for key in by_meaning.get(scope, {}) if key not in set(keys)]
         found += (
-            _scored(scope, indexed, words, statistics, cosines.get(indexed.key)) for indexed in index.fetch(scope, keys)
+            _scored(scope, indexed, words, statistics, cosines.get(indexed.key))
+            for indexed in index.fetch(scope, keys)
         )
     return found, meaning
 
 
 def _scored(
-    scope: Scope, indexed: IndexedPassage, words: ParsedQuery, statistics: TextStatistics, cosine: float | None
+    scope: Scope,
+    indexed: IndexedPassage,
+    words: ParsedQuery,
+    statistics: TextStatistics,
+    cosine: float | None,
 ) -> Candidate:
     return Candidate(
         scope=scope,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from memoranda.domain.fingerprint import Fingerprints
 from memoranda.domain.policy import WriteMode
+from memoranda.services.parsed import Parsed
 from memoranda.ports import Clock, DocumentStore, Ids, Ledger, Locks, SearchIndex, SecretScanner
 
 
@@ -22,3 +23,4 @@ class Stores:
     ids: Ids
     prints: Fingerprints
     write_mode: WriteMode = "hybrid"
+    parsed: Parsed = field(default_factory=Parsed)

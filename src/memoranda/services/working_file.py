@@ -55,7 +55,7 @@ def load(stores: Stores, scope: Scope, path: str) -> WorkingFile | None:
         return WorkingFile(path, None, None, parse(""), [], [], exists=False)
     if stores.prints.content(original) != state.content_hash:
         return None
-    document = parse(decode(original, path))
+    document = stores.parsed.parse(scope, path, decode(original, path))
     working = _with_records(stores, scope, path, document, original, state)
     if state.object != state.content_hash:
         working.withheld = withhold(document, stores.scanner.scan(document.text))

@@ -131,7 +131,10 @@ def write(stores: Stores, plan: Plan, entry: Entry) -> tuple[Entry, Committed]:
         stores.ledger.discard(entry, why="a file was changed or could not be written")
         raise
     final = replace(entry, states=tuple(states))
-    return final, stores.ledger.commit([final])[0]
+    committed = stores.ledger.commit([final])[0]
+    for working in plan.files.values():
+        stores.parsed.remember(entry.scope, working.path, working.document)
+    return final, committed
 
 
 def _token(entry: Entry, index: int) -> str:

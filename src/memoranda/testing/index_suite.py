@@ -1,3 +1,4 @@
+# ruff: noqa: S101, PLR2004, SLF001 - assert and literals are how a suite speaks
 """The conformance suite of `SearchIndex`: subclass it, override the `index` fixture, and run it under pytest."""
 
 from __future__ import annotations
@@ -35,7 +36,12 @@ def made(ident: str, text: str, *, scope: Scope = SCOPE, **fields: object) -> tu
 
 
 def found(
-    index: SearchIndex, question: str, *, scope: Scope = SCOPE, filters: Filters | None = None, limit: int = 10
+    index: SearchIndex,
+    question: str,
+    *,
+    scope: Scope = SCOPE,
+    filters: Filters | None = None,
+    limit: int = 10,
 ) -> list[str]:
     """Return the record ids that a question finds by words, best first."""
     words = parse_query(question)
@@ -54,7 +60,11 @@ def embed(index: SearchIndex, identity: str, vectors: dict[str, Vector], *, scop
     waiting = [key for key, _ in index.pending(scope, identity, 1000)]
     records = {hit.key: hit.passage.record.id for hit in index.fetch(scope, waiting)}
     keys = [key for key in waiting if records[key] in vectors]
-    return index.put_vectors(scope, identity, keys, np.stack([vectors[records[key]] for key in keys])) if keys else 0
+    return (
+        index.put_vectors(scope, identity, keys, np.stack([vectors[records[key]] for key in keys]))
+        if keys
+        else 0
+    )
 
 
 def nearest(
@@ -138,7 +148,9 @@ class SearchIndexSuite:
         assert index.state(SCOPE).vectors == 1
 
     def test_putting_a_record_again_replaces_it(self, index: SearchIndex) -> None:
-        """A record that shrank from many passages to one has just that one, and is found by its new words only."""
+        """A record that shrank from many passages to one has just that one, and is found by its new words
+        only.
+        """
         index.put(SCOPE, made("1", "apricot words are many here. " * 200))
         assert index.state(SCOPE).passages > 1
         index.put(SCOPE, made("1", "banana"))
@@ -154,7 +166,11 @@ class SearchIndexSuite:
 
     def test_filters_are_conditions_of_the_search(self, index: SearchIndex) -> None:
         """With twenty better matches outside the filter, the five inside are still all found, in both arms."""
-        loud = [p for i in range(20) for p in made(f"loud{i:02d}", "apricot apricot apricot", path="memory/loud.md")]
+        loud = [
+            p
+            for i in range(20)
+            for p in made(f"loud{i:02d}", "apricot apricot apricot", path="memory/loud.md")
+        ]
         quiet = [
             p
             for i in range(5)
@@ -185,9 +201,16 @@ class SearchIndexSuite:
 
     def test_validity_decides_what_is_found(self, index: SearchIndex) -> None:
         """A record is found from the instant it holds until just before it ends, by words and by vector."""
-        index.put(SCOPE, (*made("1", "apricot", valid_from=time_at(5), valid_to=time_at(9)), *made("2", "apricot")))
+        index.put(
+            SCOPE, (*made("1", "apricot", valid_from=time_at(5), valid_to=time_at(9)), *made("2", "apricot"))
+        )
         embed(index, "m", {"rec_1": unit(1, 0), "rec_2": unit(1, 1)})
-        for day, expected in ((4, ["rec_2"]), (5, ["rec_1", "rec_2"]), (8, ["rec_1", "rec_2"]), (9, ["rec_2"])):
+        for day, expected in (
+            (4, ["rec_2"]),
+            (5, ["rec_1", "rec_2"]),
+            (8, ["rec_1", "rec_2"]),
+            (9, ["rec_2"]),
+        ):
             filters = Filters(valid_at=time_at(day))
             assert sorted(found(index, "apricot", filters=filters)) == expected
             assert nearest(index, "m", unit(1, 0), filters=filters) == expected
@@ -213,7 +236,9 @@ class SearchIndexSuite:
         assert past("apricot", 5) == []
 
     def test_phrases_are_conditions(self, index: SearchIndex) -> None:
-        """A quoted phrase finds only what holds its words in a row, stop words, titles and other scripts included."""
+        """A quoted phrase finds only what holds its words in a row, stop words, titles and other scripts
+        included.
+        """
         index.put(
             SCOPE,
             (
@@ -224,7 +249,10 @@ class SearchIndexSuite:
         )
         assert found(index, "order phoenix") != []
         assert found(index, '"order of the phoenix"') == ["rec_1"]
-        assert found(index, '"the order"') == ["rec_1", "rec_2"] or found(index, '"the order"') == ["rec_2", "rec_1"]
+        assert found(index, '"the order"') == ["rec_1", "rec_2"] or found(index, '"the order"') == [
+            "rec_2",
+            "rec_1",
+        ]
         assert found(index, '"phoenix order"') == []
         assert found(index, '"3月"') == ["rec_3"]
         assert found(index, '"月"') == ["rec_3"]
@@ -311,8 +339,23 @@ class SearchIndexSuite:
         seen.append(index.state(SCOPE).generation)
         assert seen == sorted(set(seen))
 
+    def test_the_mark_moves_without_gaps(self, index: SearchIndex) -> None:
+        """The last event seen moves only from where it stands; being there already is as good."""
+        assert index.state(SCOPE).applied == 0
+        assert index.put(SCOPE, made("1", "apricot"), mark=(0, 4))
+        assert index.state(SCOPE).applied == 4
+        assert not index.put(SCOPE, made("2", "banana"), mark=(6, 7))
+        assert index.state(SCOPE).applied == 4
+        assert index.put(SCOPE, (), mark=(0, 4))
+        assert index.put(SCOPE, (), mark=(4, 7))
+        assert index.put(SCOPE, made("3", "cherry"))
+        assert index.state(SCOPE).applied == 7
+        assert sorted(found(index, "apricot banana cherry")) == ["rec_1", "rec_2", "rec_3"]
+
     def test_a_sound_index_has_no_problems(self, index: SearchIndex) -> None:
-        """Nothing is reported of an index with text, vectors and history; that damage is, is the backend's test."""
+        """Nothing is reported of an index with text, vectors and history; that damage is, is the backend's
+        test.
+        """
         index.put(SCOPE, (*made("1", "apricot é 日本"), *made("2", "banana")))
         embed(index, "m", {"rec_1": unit(1, 0)})
         index.put(SCOPE, (), retire=made("2", "banana", retired_at=time_at(3)))

@@ -31,7 +31,8 @@ CREATE INDEX IF NOT EXISTS vectors_by_use ON vectors(used);
 class SqliteEmbeddingCache:
     """An `EmbeddingCache` in the file `path`; text is known by `text_hash` only, which should be keyed.
 
-    Keeps `rows` vectors and drops those that were asked for or stored longest ago. Safe to use from several threads.
+    Keeps `rows` vectors and drops those that were asked for or stored longest ago. Safe to use from several
+    threads.
     """
 
     def __init__(self, path: Path, text_hash: Callable[[str], bytes], *, rows: int = CACHED_ROWS) -> None:
@@ -52,7 +53,9 @@ class SqliteEmbeddingCache:
         query = "UPDATE vectors SET used = ? WHERE identity = ? AND text_hash = ? RETURNING vector"
         with self._lock, transaction(self._connection) as connection:
             now = _next_use(connection)
-            found = {text: connection.execute(query, (now, identity, key)).get for text, key in hashes.items()}
+            found = {
+                text: connection.execute(query, (now, identity, key)).get for text, key in hashes.items()
+            }
         return {text: np.frombuffer(blob, np.float32) for text, blob in found.items() if blob is not None}
 
     def put(self, identity: str, vectors: Mapping[str, Vector]) -> None:

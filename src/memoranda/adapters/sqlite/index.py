@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 
 import apsw
@@ -32,7 +31,8 @@ _MARKS = ", ".join("?" * len(COLUMNS))
 class SqliteIndex:
     """A `SearchIndex` under `root`: one `index.db` per scope, made on the first write, removable at any time.
 
-    Safe to use from several threads and processes. Vectors of a scope stay in memory while its database is open.
+    Safe to use from several threads and processes. Vectors of a scope stay in memory while its database is
+    open.
     """
 
     def __init__(self, root: Path, *, open_limit: int = OPEN_INDEXES) -> None:
@@ -101,7 +101,12 @@ class SqliteIndex:
         self._pool.remove(scope)
 
     def search_text(
-        self, scope: Scope, terms: Sequence[str], phrases: Sequence[Sequence[str]], limit: int, filters: Filters
+        self,
+        scope: Scope,
+        terms: Sequence[str],
+        phrases: Sequence[Sequence[str]],
+        limit: int,
+        filters: Filters,
     ) -> Sequence[int]:
         """Return keys of the best passages; see the port."""
         with self._pool.using(scope) as handle:
@@ -141,14 +146,18 @@ class SqliteIndex:
                     return () if not stored.active_embedder(connection) else None
                 return stored.nearest(connection, scope, handle.vectors, query, limit, filters)
 
-    def similarities(self, scope: Scope, identity: str, query: Vector, keys: Sequence[int]) -> Mapping[int, float]:
+    def similarities(
+        self, scope: Scope, identity: str, query: Vector, keys: Sequence[int]
+    ) -> Mapping[int, float]:
         """Return the cosine of keys that have a vector; see the port."""
         stored.check_query(query)
         with self._pool.using(scope) as handle:
             if handle is None:
                 return {}
             with handle.reading():
-                return stored.similarities(handle.vectors, query, keys) if self._load(handle, identity) else {}
+                return (
+                    stored.similarities(handle.vectors, query, keys) if self._load(handle, identity) else {}
+                )
 
     def fetch(self, scope: Scope, keys: Sequence[int]) -> Sequence[IndexedPassage]:
         """Return passages by key; see the port."""
@@ -171,7 +180,9 @@ class SqliteIndex:
     def put_vectors(self, scope: Scope, identity: str, keys: Sequence[int], vectors: Vector) -> int:
         """Store vectors; see the port. Raises InvalidInput unless they are float32, one row per key."""
         if vectors.dtype != np.float32 or vectors.ndim != 2 or len(vectors) != len(keys):  # noqa: PLR2004
-            raise InvalidInput(f"vectors must be float32 with one row per key, not {vectors.shape} {vectors.dtype}")
+            raise InvalidInput(
+                f"vectors must be float32 with one row per key, not {vectors.shape} {vectors.dtype}"
+            )
         with self._pool.using(scope) as handle:
             if handle is None or not len(keys):
                 return 0
@@ -225,9 +236,10 @@ class SqliteIndex:
 
 def _rows(passages: Sequence[Passage]) -> Iterable[Row]:
     """Yield the rows of passages, each with the fingerprint of its whole record."""
-    by_record = sorted(passages, key=lambda passage: (passage.record.id, passage.part))
-    for _, group in groupby(by_record, key=lambda passage: passage.record.id):
-        parts = list(group)
+    by_record: dict[str, list[Passage]] = {}
+    for passage in passages:
+        by_record.setdefault(passage.record.id, []).append(passage)
+    for parts in by_record.values():
         form = indexed_form(parts)
         yield from (row_of(part, form) for part in parts)
 
@@ -255,7 +267,9 @@ def _replace(connection: apsw.Connection, scope: Scope, records: Sequence[str], 
     connection.executemany(f"INSERT INTO current({', '.join(COLUMNS)}) VALUES ({_MARKS})", fresh)
 
 
-def _replace_past(connection: apsw.Connection, scope: Scope, records: Sequence[str], rows: Sequence[Row]) -> None:
+def _replace_past(
+    connection: apsw.Connection, scope: Scope, records: Sequence[str], rows: Sequence[Row]
+) -> None:
     connection.execute(
         "DELETE FROM past WHERE scope = ? AND record IN (SELECT value FROM json_each(?))",
         (str(scope), json.dumps(records)),
@@ -267,8 +281,10 @@ def _moved_on(connection: apsw.Connection, mark: tuple[int, int] | None) -> bool
     """Move the mark from where the writer thinks it is; a gap before it keeps it where it is."""
     if mark is None:
         return True
-    query = "UPDATE meta SET value = ? WHERE name = 'applied' AND value = ? RETURNING 1"
-    return connection.execute(query, (str(mark[1]), str(mark[0]))).get is not None
+    connection.execute(
+        "UPDATE meta SET value = ? WHERE name = 'applied' AND value = ?", (str(mark[1]), str(mark[0]))
+    )
+    return int(connection.execute("SELECT value FROM meta WHERE name = 'applied'").get) == mark[1]
 
 
 def _next_generation(connection: apsw.Connection) -> int:

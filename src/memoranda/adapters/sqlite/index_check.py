@@ -16,7 +16,8 @@ _MAX_PAGE_PROBLEMS = 20
 
 
 def problems(path: Path, scope: Scope) -> list[str]:
-    """Return what is wrong with the database at `path`, one sentence each; text of records is never part of it.
+    """Return what is wrong with the database at `path`, one sentence each; text of records is never part of
+    it.
 
     Raises:
         BackendError: the file cannot be read, or another process holds it.
@@ -41,7 +42,9 @@ def problems(path: Path, scope: Scope) -> list[str]:
 def _pages(connection: apsw.Connection) -> list[str]:
     rows = connection.execute(f"PRAGMA integrity_check({_MAX_PAGE_PROBLEMS})").fetchall()
     broken = connection.execute("PRAGMA foreign_key_check").fetchall()
-    found = ["the database file is damaged: " + str(text).split("\n", 1)[0] for (text,) in rows if text != "ok"]
+    found = [
+        "the database file is damaged: " + str(text).split("\n", 1)[0] for (text,) in rows if text != "ok"
+    ]
     return found + [f"a row of table {table} refers to a row that is gone" for table, *_ in broken]
 
 
@@ -49,7 +52,9 @@ def _keywords(connection: apsw.Connection) -> list[str]:
     found = []
     for table in TABLES:
         try:
-            connection.execute(f"INSERT INTO {table}_words({table}_words, rank) VALUES ('integrity-check', 1)")
+            connection.execute(
+                f"INSERT INTO {table}_words({table}_words, rank) VALUES ('integrity-check', 1)"
+            )
         except apsw.CorruptError:
             found.append(f"the keyword table of {table} passages does not match its rows")
     return found

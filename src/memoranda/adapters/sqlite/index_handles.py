@@ -26,8 +26,8 @@ DATABASE = "index.db"
 class Handle:
     """One open index with what is remembered about it; used by one thread at a time, under `lock`.
 
-    A lock per scope and not a connection per thread: an agent's queries take a few milliseconds and SQLite writes
-    one at a time anyway, while connections per thread multiply open files and outlive their threads.
+    A lock per scope and not a connection per thread: an agent's queries take a few milliseconds and SQLite
+    writes one at a time anyway, while connections per thread multiply open files and outlive their threads.
     """
 
     def __init__(self, path: Path, scope: Scope) -> None:
@@ -40,7 +40,9 @@ class Handle:
         self._identity = _file_identity(path)
 
     def is_current(self) -> bool:
-        """Tell whether the file at the path is still the one that is open; another process may have removed it."""
+        """Tell whether the file at the path is still the one that is open; another process may have removed
+        it.
+        """
         return not self.closed and self._identity is not None and _file_identity(self.path) == self._identity
 
     def close(self) -> None:

@@ -54,10 +54,17 @@ def checksum(values: Iterable[object]) -> bytes:
     return digest.digest()
 
 
-def indexed_passage(key: int, length: int, terms: str, exact: str, heading: str, passage: bytes) -> IndexedPassage:
+def indexed_passage(
+    key: int, length: int, terms: str, exact: str, heading: str, passage: bytes
+) -> IndexedPassage:
     """Return what a row holds."""
     return IndexedPassage(
-        key, decoded(passage), Counter(terms.split()), length, Counter(heading.split()), Counter(exact.split())
+        key,
+        decoded(passage),
+        Counter(terms.split()),
+        length,
+        Counter(heading.split()),
+        Counter(exact.split()),
     )
 
 

@@ -1,7 +1,7 @@
 """The tables of a search index, one database per scope.
 
-`current` holds what search finds, `past` what was superseded or retired. Both have the same columns and a keyword
-table of their own, so that the past cannot shift the statistics of the present.
+`current` holds what search finds, `past` what was superseded or retired. Both have the same columns and a
+keyword table of their own, so that the past cannot shift the statistics of the present.
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ def open_index(path: Path, scope: Scope) -> apsw.Connection:
                 _create(connection, scope)
                 meta = _meta(connection)
         if meta.get("scope") != str(scope):
-            raise IntegrityError(f"{path} does not hold the index of {scope}; remove it and run `memoranda reindex`")
+            raise IntegrityError(
+                f"{path} does not hold the index of {scope}; remove it and run `memoranda reindex`"
+            )
     except BaseException:
         connection.close()
         raise
@@ -127,7 +129,12 @@ def _create(connection: apsw.Connection, scope: Scope) -> None:
     with transaction(connection):
         if _meta(connection).get("schema") != SCHEMA:
             _drop_everything(connection)
-            for statement in (_META, _EMBEDDERS, *(_PASSAGES.format(table=table) for table in TABLES), _VECTORS):
+            for statement in (
+                _META,
+                _EMBEDDERS,
+                *(_PASSAGES.format(table=table) for table in TABLES),
+                _VECTORS,
+            ):
                 connection.execute(statement)
             for table in TABLES:
                 connection.execute(
@@ -135,7 +142,13 @@ def _create(connection: apsw.Connection, scope: Scope) -> None:
                 )
             connection.executemany(
                 "INSERT INTO meta VALUES (?, ?)",
-                [("schema", SCHEMA), ("scope", str(scope)), ("generation", "0"), ("embedder", "0"), ("applied", "0")],
+                [
+                    ("schema", SCHEMA),
+                    ("scope", str(scope)),
+                    ("generation", "0"),
+                    ("embedder", "0"),
+                    ("applied", "0"),
+                ],
             )
     connection.execute("PRAGMA foreign_keys=ON")
 

@@ -17,7 +17,9 @@ _ROW = "key, length, terms, exact, heading, passage"
 
 
 def match_expression(terms: Sequence[str], phrases: Sequence[Sequence[str]]) -> str:
-    """Return the full-text expression: any term, and every phrase; all words quoted, so that none is an operator."""
+    """Return the full-text expression: any term, and every phrase; all words quoted, so that none is an
+    operator.
+    """
     clauses = [_phrase(phrase) for phrase in phrases if phrase]
     if terms:
         clauses.append("{terms heading} : (" + " OR ".join(map(_quoted, terms)) + ")")
@@ -96,7 +98,9 @@ def newest(connection: apsw.Connection, scope: Scope, limit: int, filters: Filte
 
 
 def document_frequency(connection: apsw.Connection, terms: Iterable[str]) -> Mapping[str, int]:
-    """Return how many current passages hold each term; the database holds one scope, so the vocabulary does too."""
+    """Return how many current passages hold each term; the database holds one scope, so the vocabulary does
+    too.
+    """
     query = "SELECT max(doc) FROM current_vocabulary WHERE term = ? AND col IN ('terms', 'heading')"
     found = ((term, connection.execute(query, (term,)).get) for term in terms)
     return {term: int(count) for term, count in found if count}

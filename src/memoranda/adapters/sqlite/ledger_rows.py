@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from memoranda.domain.entry import Change, Entry, FileEdit, FileState
@@ -54,13 +55,26 @@ def row_of_payload(payload: Mapping[str, object]) -> tuple[str | int, ...]:
 def of_row(row: tuple[Any, ...]) -> Record:
     """Return the record of a row."""
     return Record(
-        id=row[0], scope=Scope.parse(row[1]), path=row[2], block_hash=row[3], occurrence=row[4], value_key=row[5],
-        near_key=row[6], heading=tuple(json.loads(row[7])), group=row[8], kind=Kind(row[9]), title=row[10],
-        description=row[11], tags=tuple(json.loads(row[12])), trust=Trust(row[13]), status=Status(row[14]),
-        reason=row[15], author=Principal.parse(row[16]), provenance=_provenance_in(row[17]), valid_from=row[18],
+        id=row[0], scope=_scope(row[1]), path=row[2], block_hash=row[3], occurrence=row[4], value_key=row[5],
+        near_key=row[6], heading=_list(row[7]), group=row[8], kind=_KINDS[row[9]], title=row[10],
+        description=row[11], tags=_list(row[12]), trust=_TRUSTS[row[13]], status=_STATUSES[row[14]],
+        reason=row[15], author=_principal(row[16]), provenance=_provenance_in(row[17]), valid_from=row[18],
         valid_to=row[19], recorded_at=row[20], retired_at=row[21], supersedes=row[22], superseded_by=row[23],
-        derived_from=tuple(json.loads(row[24])), ever_quarantined=bool(row[25]), pinned=bool(row[26]),
+        derived_from=_list(row[24]), ever_quarantined=bool(row[25]), pinned=bool(row[26]),
     )  # fmt: skip
+
+
+_KINDS = {kind.value: kind for kind in Kind}
+_TRUSTS = {int(trust): trust for trust in Trust}
+_STATUSES = {status.value: status for status in Status}
+_scope = lru_cache(maxsize=256)(Scope.parse)
+_principal = lru_cache(maxsize=256)(Principal.parse)
+"""A file has thousands of rows and a handful of these; values are frozen and may be shared."""
+
+
+@lru_cache(maxsize=1_024)
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))
 
 
 def _provenance_out(value: Provenance) -> str:
@@ -72,6 +86,7 @@ def _provenance_out(value: Provenance) -> str:
     return canonical({key: item for key, item in fields.items() if item not in ("", None, [])})
 
 
+@lru_cache(maxsize=1_024)
 def _provenance_in(text: str) -> Provenance:
     if text == "{}":
         return Provenance()

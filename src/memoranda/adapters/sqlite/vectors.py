@@ -24,7 +24,8 @@ Keys = NDArray[np.int64]
 class VectorCache:
     """One scope's vectors of one embedder as a matrix; brought up to date by what changed.
 
-    New rows are read by their stamp; removed ones are noticed by the count and dropped without reading vectors.
+    New rows are read by their stamp; removed ones are noticed by the count and dropped without reading
+    vectors.
     """
 
     def __init__(self) -> None:
@@ -54,10 +55,13 @@ class VectorCache:
         if generation == self._stamp:
             return
         rows = connection.execute(
-            "SELECT key, vector FROM vectors WHERE embedder = ? AND stamp > ? ORDER BY id", (embedder, self._stamp)
+            "SELECT key, vector FROM vectors WHERE embedder = ? AND stamp > ? ORDER BY id",
+            (embedder, self._stamp),
         ).fetchall()
         if rows:
-            self._append(np.array([key for key, _ in rows], np.int64), _stacked([bytes(blob) for _, blob in rows]))
+            self._append(
+                np.array([key for key, _ in rows], np.int64), _stacked([bytes(blob) for _, blob in rows])
+            )
         count = connection.execute("SELECT count(*) FROM vectors WHERE embedder = ?", (embedder,)).get
         if count != self._count:
             alive = connection.execute("SELECT key FROM vectors WHERE embedder = ?", (embedder,))
@@ -74,7 +78,10 @@ class VectorCache:
             grown = np.empty((room, vectors.shape[1]), np.float32)
             if self._count:
                 grown[: self._count] = self.matrix
-            self._keys, self._matrix = np.concatenate([self.keys, np.zeros(room - self._count, np.int64)]), grown
+            self._keys, self._matrix = (
+                np.concatenate([self.keys, np.zeros(room - self._count, np.int64)]),
+                grown,
+            )
         self._keys[self._count : needed] = keys
         self._matrix[self._count : needed] = vectors
         self._count = needed
@@ -97,13 +104,16 @@ def _stacked(blobs: Sequence[bytes]) -> Vector:
 
 
 def check_query(query: Vector) -> None:
-    """Refuse a query vector that is not float32: another type would convert the whole matrix, at four times the cost.
+    """Refuse a query vector that is not float32: another type would convert the whole matrix, at four times
+    the cost.
 
     Raises:
         InvalidInput: type or shape is wrong.
     """
     if query.dtype != np.float32 or query.ndim != 1:
-        raise InvalidInput(f"a query vector must be one-dimensional float32, not {query.ndim}-dimensional {query.dtype}")
+        raise InvalidInput(
+            f"a query vector must be one-dimensional float32, not {query.ndim}-dimensional {query.dtype}"
+        )
 
 
 def nearest(
@@ -146,7 +156,8 @@ def _allowed(
 ) -> NDArray[np.bool_] | None:
     """Return which keys pass the filters, or None where all do.
 
-    Nearly every query asks for what is valid now and nothing else; then only the few rows with a validity are read.
+    Nearly every query asks for what is valid now and nothing else; then only the few rows with a validity are
+    read.
     """
     where, values = conditions(filters)
     if not where:
@@ -206,7 +217,9 @@ def store(
             (str(scope), json.dumps([int(key) for key in keys])),
         )
     }
-    rows = {int(key): vector.tobytes() for key, vector in zip(keys, vectors, strict=True) if int(key) in alive}
+    rows = {
+        int(key): vector.tobytes() for key, vector in zip(keys, vectors, strict=True) if int(key) in alive
+    }
     connection.executemany(
         "INSERT OR REPLACE INTO vectors(scope, key, embedder, stamp, vector, checksum) VALUES (?, ?, ?, ?, ?, ?)",
         [
@@ -218,7 +231,8 @@ def store(
 
 
 def settle(connection: apsw.Connection, scope: Scope) -> None:
-    """Let the newest embedder answer once nothing is pending for it, or where the one that answers has no vectors.
+    """Let the newest embedder answer once nothing is pending for it, or where the one that answers has no
+    vectors.
 
     What other embedders left is dropped when an embedder takes over complete.
     """

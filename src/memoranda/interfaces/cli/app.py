@@ -19,8 +19,10 @@ from memoranda.interfaces.cli.options import json_wanted
 from memoranda.interfaces.cli.output import drop_output
 from memoranda.interfaces.errors import BROKEN_PIPE, INTERRUPTED, TABLE
 
-_UsageError = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
-"""What typer raises for a wrong command line; newer releases carry their own copy of click and do not export it."""
+_UsageError: type[Exception] = next(
+    cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException"
+)
+"""What typer raises for a wrong command line; newer releases carry a click of their own."""
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback
@@ -30,6 +32,7 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback
 
 
 def _root(
+    *,
     _: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -114,7 +117,7 @@ def _as_utf8(argument: str) -> str:
 
 
 def _force_utf8() -> None:
-    """Speak UTF-8 whatever the locale; what cannot be encoded is shown as an escape, which JSON reads back."""
+    """Speak UTF-8 whatever the locale; what cannot be encoded becomes an escape that JSON reads back."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

@@ -154,11 +154,8 @@ def undo(
         session.refresh()
         if not yes:
             _ask(session, count, checkpoint)
-        if checkpoint is not None:
-            outcome = session.agent.restore(checkpoint)
-        else:
-            outcome = session.agent.undo(count)
-        ensure_done(outcome)
+        handle = session.agent
+        outcome = ensure_done(handle.undo(count) if checkpoint is None else handle.restore(checkpoint))
     answer = wire.restored(outcome, checkpoint_id=checkpoint or "")
     paths = ", ".join(change.path for change in outcome.files) or "nothing had changed"
     session.out.result(answer, [f"restored: {plain(paths)}", f"checkpoint {outcome.checkpoint_id}"])

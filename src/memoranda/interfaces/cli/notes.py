@@ -79,7 +79,7 @@ def _saved_lines(answer: dict[str, Any]) -> Iterator[str]:
 
 
 @verb
-def search(  # noqa: PLR0917 - typer reads the signature; only QUERY is given by position
+def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help='Words; "exact phrases" in double quotes.')],
     *,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=64, help="Results at most.")] = 5,
@@ -152,7 +152,7 @@ def trust_of(label: str | None) -> Trust | None:
 
 
 def _prepare(session: Session, mode: Mode, *, no_sync: bool) -> None:
-    """Take in edited files, and embed the few passages that wait, if this search loads the embedder anyway."""
+    """Take in edited files, and embed a few waiting passages if this search loads the embedder anyway."""
     report = session.refresh(skip=no_sync)
     config = session.memory.config
     unused = mode == "keyword" or config.disable_rag or config.provider == "none"

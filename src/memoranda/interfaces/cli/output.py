@@ -67,6 +67,6 @@ class Output:
 
 
 def drop_output() -> None:
-    """Point standard output nowhere after its reader has gone, so that the last flush at exit does not fail."""
+    """Point standard output nowhere after its reader has gone, so that the flush at exit does not fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

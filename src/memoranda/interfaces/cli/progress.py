@@ -1,4 +1,4 @@
-"""Shows that long work goes on: a bar on a terminal, a plain line now and then elsewhere, nothing for short work."""
+"""Shows that long work goes on: a bar on a terminal, a plain line now and then elsewhere."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Session:
     out: Output
 
     def refresh(self, *, skip: bool = False) -> SyncReport | None:
-        """Take in files that were edited since; a mass removal is reported and leaves the memory as it was."""
+        """Take in edited files; a mass removal is reported and leaves the memory as it was."""
         if skip:
             return None
         try:

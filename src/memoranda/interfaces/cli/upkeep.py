@@ -89,7 +89,8 @@ def _visible(report: StatusReport) -> StatusReport:
 def _status_lines(report: StatusReport) -> Iterator[str]:
     yield f"home      {report.home}"
     yield f"embedder  {report.embedder or 'none'} ({report.embedder_reason})"
-    yield f"ledger    {report.ledger_events} events, {report.ledger_bytes:,} bytes; {report.checkpoints} checkpoints"
+    yield f"ledger    {report.ledger_events} events, {report.ledger_bytes:,} bytes"
+    yield f"kept      {report.checkpoints} checkpoints"
     yield f"index     {report.index_bytes:,} bytes"
     for scope in report.scopes:
         yield (
@@ -105,7 +106,7 @@ def _ignored_lines(report: StatusReport | SyncReport) -> Iterator[str]:
         yield plain(f"not read: {file.scope} {file.path} ({file.reason})")
     for secret in report.withheld:
         yield plain(
-            f"withheld: {secret.scope} {secret.path} line {secret.line} holds a secret ({secret.secret_class})"
+            f"withheld: {secret.scope} {secret.path} line {secret.line}: a secret ({secret.secret_class})"
         )
 
 

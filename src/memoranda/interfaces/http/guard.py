@@ -1,7 +1,8 @@
-"""Who may speak to the HTTP server: Host, then Origin, then the bearer token, before anything else sees a request.
+"""Who may speak to the HTTP server: Host, then Origin, then the token, before anything else.
 
 A web page can make a browser send requests to this machine under a name of its own (DNS rebinding). Host must
-therefore be a name this server answers to, and a request that a page made (it has an Origin) must come from there too.
+therefore be a name this server answers to, and a request that a page made (it has an Origin) must come from
+there too.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """The names this server answers to. `any_address` also lets in bare IP addresses, which cannot be rebound."""
+    """The names this server answers to; `any_address` adds bare IP addresses, which cannot be rebound."""
 
     names: frozenset[str] = LOOPBACK_NAMES
     any_address: bool = False

@@ -1,7 +1,7 @@
 """MCP over streamable HTTP: one endpoint, no sessions, the caller of each request named by its token.
 
-Without sessions there is no id that another token could present, and a restart loses nothing. The server never
-pushes, so GET (the push channel) is answered 405, as the protocol allows.
+Without sessions there is no id that another token could present, and a restart loses nothing. The server
+never pushes, so GET (the push channel) is answered 405, as the protocol allows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """MCP over standard input and output: one agent, for as long as the client keeps our input open.
 
-Nothing but JSON-RPC may reach standard output. The SDK points descriptor 1 at standard error while it serves, which
-covers child processes and `os.write`; `print` would stay in Python's own buffer and reach the real output at exit, so
-`sys.stdout` itself is replaced as well.
+Nothing but JSON-RPC may reach standard output. The SDK points descriptor 1 at standard error while it serves,
+which covers child processes and `os.write`; `print` would stay in Python's own buffer and reach the real
+output at exit, so `sys.stdout` itself is replaced as well.
 """
 
 from __future__ import annotations

@@ -1,0 +1,54 @@
+"""The background work of a server: a thread that takes in edited files, started and stopped by its owner."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Self
+
+from memoranda.domain.report import SyncReport
+from memoranda.errors import MemorandaError
+from memoranda.memory import Memory
+
+STOP_SECONDS = 10.0
+"""How long a server waits at its end for the watcher to finish what it is writing."""
+
+
+class Watcher:
+    """A thread that syncs once and then follows the files, for as long as the block it guards.
+
+    `first_sync_done` is set after the first sync, whether or not it succeeded. `agents` limits the first sync
+    to what these agents read; `keep` False ends after it.
+    """
+
+    def __init__(self, memory: Memory, *, agents: tuple[str, ...] | None = None, keep: bool = True) -> None:
+        self.first_sync_done = threading.Event()
+        self._memory, self._agents, self._keep = memory, agents, keep
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="memoranda-watch", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(STOP_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            self._memory.sync(agents=self._agents)
+        except MemorandaError as error:
+            _warn(error)
+        finally:
+            self.first_sync_done.set()
+        if self._keep and not self._stop.is_set():
+            self._memory.watch(stop=self._stop, on_sync=_quiet, on_error=_warn)
+
+
+def _quiet(_: SyncReport) -> None:
+    """Say nothing: a server's standard error is for warnings."""
+
+
+def _warn(error: MemorandaError) -> None:
+    logging.getLogger(__name__).warning("%s", error)

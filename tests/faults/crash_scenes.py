@@ -1,0 +1,112 @@
+"""Homes before a write, and the write that a child is killed in: one scene for each kind of change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import memoranda
+from crash_child import SETTINGS
+from memoranda.memory import Memory
+
+NOTES = "memory/notes.md"
+
+
+def _undone_three(memory: Memory) -> None:
+    memory.person("main").undo(3)
+
+
+def _brought_back(memory: Memory) -> None:
+    person = memory.person("main")
+    person.restore(person.checkpoints()[0].id)
+
+
+def _restored(memory: Memory) -> None:
+    person = memory.person("main")
+    person.restore(person.checkpoints(path_contains="notes")[0].id)
+
+
+def _appended(memory: Memory) -> None:
+    memory.agent("main").save("The first new paragraph.\n\nThe second new paragraph.", file=NOTES)
+
+
+def _created(memory: Memory) -> None:
+    memory.agent("main").save("A file of its own.\n\nWith two paragraphs.", file="memory/fresh.md")
+
+
+def _replaced(memory: Memory) -> None:
+    memory.person("main").save("Notes written anew.\n\nGreen tea is kept.", file=NOTES, append=False)
+
+
+def _cut(memory: Memory) -> None:
+    memory.person("main").delete(file=NOTES, text="Coffee is drunk on Sundays.")
+
+
+def _emptied(memory: Memory) -> None:
+    memory.person("main").delete(file=NOTES, delete_file=True)
+
+
+def _synced(memory: Memory) -> None:
+    memory.sync()
+
+
+SCENES: dict[str, Callable[[Memory], None]] = {
+    "append": _appended,
+    "new file": _created,
+    "replace": _replaced,
+    "delete text": _cut,
+    "delete file": _emptied,
+    "restore": _restored,
+    "undo of three files": _undone_three,
+    "restore of three files": _brought_back,
+    "sync of a person's edit": _synced,
+}
+"""What each scene's child does."""
+
+
+def prepare(home: Path, scene: str) -> None:
+    """Make the home a scene begins with: notes of an agent and of a person, and a history to go back in."""
+    with memoranda.open(home, settings=SETTINGS) as memory:
+        memory.agent("main").save("Green tea is kept.\n\nCoffee is drunk on Sundays.", file=NOTES)
+        if scene in ("undo of three files", "restore of three files"):
+            memory.agent("main").save("Swims every Monday.", file=NOTES)
+            memory.person("main").save("A list to be gone.", file="memory/list.md")
+            memory.person("main").delete(file="memory/list.md", delete_file=True)
+            memory.agent("main").save("A plan of two steps.\n\nThe plan ends here.", file="memory/plan.md")
+            memory.person("main").save("A list that stays.", file="memory/list.md")
+            memory.person("main").save("Runs every Friday.", file=NOTES)
+        if scene == "restore of three files":
+            memory.person("main").undo(3)
+        if scene == "restore":
+            memory.person("main").save("Only this is left.", file=NOTES, append=False)
+    if scene == "sync of a person's edit":
+        notes = home / NOTES
+        notes.write_text(notes.read_text() + "\nA person added this.\n\nAnd this.\n", encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a home says: the files' bytes, and who is the author of every block."""
+
+    files: dict[str, bytes]
+    authors: dict[str, tuple[tuple[str, str], ...]]
+
+
+def standing(memory: Memory, home: Path) -> Standing:
+    """Read what a home says now; every file must be known."""
+    paths = sorted(path for path in (home / "memory").rglob("*.md")) if (home / "memory").is_dir() else []
+    person = memory.person("main")
+    authors = {
+        path.name: tuple(
+            (line.text, str(line.record.author) if line.record else "nobody")
+            for line in person.blame(f"memory/{path.name}")
+        )
+        for path in paths
+    }
+    return Standing({path.name: path.read_bytes() for path in paths}, authors)
+
+
+def stray_files(home: Path) -> list[str]:
+    """Return what is left beside the notes that is neither a note nor a folder."""
+    return sorted(str(path.relative_to(home)) for path in home.rglob(".memoranda-*"))

@@ -1,0 +1,1 @@
+"""Tests of what people and agents touch."""
