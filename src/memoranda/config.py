@@ -117,6 +117,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("server.port", 8765, _number(0, 65535, whole=True), "port that `memoranda serve` listens on"),
 )  # fmt: skip
 
+_SECTIONS = (f"{PREFIX}MEMORY_", f"{PREFIX}SERVER_")
 _TABLES = ("teams", "server.tokens")
 """Keys that hold tables of a person's own names; they come from `memoranda.toml` alone."""
 
@@ -135,10 +136,14 @@ def load(home: Path, *, settings: Mapping[str, object] | None = None, environ: M
             tables[key] = value
         else:
             values[key] = (value, FILE)
+    by_variable = {_variable(key): key for key in known}
     for name, text in sorted((os.environ if environ is None else environ).items()):
-        setting = next((key for key in known if name == _variable(key)), None)
-        if setting:
-            values[setting] = (text, name)
+        if name in by_variable:
+            values[by_variable[name]] = (text, name)
+        elif name.startswith(_SECTIONS):
+            near = difflib.get_close_matches(name, by_variable, 1, 0.5)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ConfigurationError(f"unknown setting in the environment: {name}{hint}")
     for key, value in (settings or {}).items():
         values[key] = (value, "caller")
     checked = {key: _check(known, key, value, source) for key, (value, source) in values.items()}
@@ -193,12 +198,14 @@ def _check(known: Mapping[str, Setting], key: str, value: object, source: str) -
 
 def _teams(tables: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
     teams: dict[str, tuple[str, ...]] = {}
+    if "teams" in tables:
+        raise ConfigurationError('teams are tables: [teams.<id>] with members = ["agent-id", …]')
     for key, entry in tables.items():
         if not key.startswith("teams."):
             continue
         team = key.removeprefix("teams.")
-        members = entry.get("members") if isinstance(entry, dict) else None
-        if not isinstance(members, list) or set(entry) != {"members"}:  # type: ignore[arg-type]  # a dict
+        members = entry.get("members") if isinstance(entry, dict) and len(entry) == 1 else None
+        if not isinstance(members, list):
             raise ConfigurationError(f"[{key}] needs exactly one key: members = [\"agent-id\", …]")
         try:
             teams[check_id("team", team)] = tuple(check_id("agent", str(member)) for member in members)

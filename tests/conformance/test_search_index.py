@@ -1,4 +1,5 @@
-"""Runs the conformance suite over the built-in index and the one in memory, and tests what only files can do."""
+# ruff: noqa: S608 - column names come from this test
+"""Runs the conformance suite over the built-in index and the one in memory, and tests what files can do."""
 
 from __future__ import annotations
 
@@ -101,9 +102,7 @@ def test_a_folder_of_another_scope_is_refused(index: SqliteIndex, root: Path) ->
 
 
 def test_a_folder_deleted_meanwhile_is_noticed(index: SqliteIndex, root: Path) -> None:
-    """After its folder is deleted a scope is empty, and what is put then is in the new file, not the unlinked
-    one.
-    """
+    """After its folder is deleted a scope is empty, and what is put then is in the new file."""
     index.put(SCOPE, made("1", "apricot"))
     embed(index, "m", {"rec_1": unit(1, 0)})
     assert nearest(index, "m", unit(1, 0)) == ["rec_1"]
@@ -116,9 +115,7 @@ def test_a_folder_deleted_meanwhile_is_noticed(index: SqliteIndex, root: Path) -
     other.close()
 
 
-def test_another_version_is_rebuilt_empty(
-    index: SqliteIndex, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_version_is_rebuilt_empty(index: SqliteIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     """An index of another schema version is emptied and usable; of the same version it keeps what it has."""
     index.put(SCOPE, made("1", "apricot"))
     index.close()
@@ -143,7 +140,7 @@ def test_few_databases_stay_open(root: Path) -> None:
 
 
 def test_threads_share_an_index(root: Path) -> None:
-    """Four threads that write and search six scopes with two open databases lose nothing and raise nothing."""
+    """Four threads that write and search six scopes with two open databases lose and raise nothing."""
     index = SqliteIndex(root, open_limit=2)
     scopes = [Scope("agent", f"a{i}") for i in range(6)]
     errors: list[BaseException] = []
@@ -182,7 +179,7 @@ def test_two_objects_see_each_other(index: SqliteIndex, root: Path) -> None:
 
 
 def test_deleted_text_leaves_the_files(index: SqliteIndex, root: Path) -> None:
-    """The bytes of a removed record are nowhere in the database once its log is folded in; others' bytes are."""
+    """The bytes of a removed record are gone once the log is folded in; those of others are there."""
     index.put(SCOPE, (*made("1", "xylophonequartz apricot"), *made("2", "zirconiumfjord banana")))
     index.put(SCOPE, (), remove=["rec_1"])
     index.close()
@@ -200,10 +197,7 @@ def test_a_changed_row_is_named(index: SqliteIndex, root: Path, column: str) -> 
     assert list(index.check(SCOPE)) == []
     index.close()
     connection = apsw.Connection(str(database(root)))
-    (value,) = (
-        connection.execute(f"SELECT CAST({column} AS BLOB) FROM current WHERE record = 'rec_1'").fetchone()
-        or ()
-    )
+    value = connection.execute(f"SELECT CAST({column} AS BLOB) FROM current WHERE record = 'rec_1'").get
     flipped = bytes([value[0] ^ 1]) + value[1:]
     cast = "?" if column == "passage" else "CAST(? AS TEXT)"
     connection.execute("DROP TRIGGER current_changed")
@@ -217,7 +211,7 @@ def test_a_changed_row_is_named(index: SqliteIndex, root: Path, column: str) -> 
 
 
 def test_a_flipped_byte_on_disk_is_found(index: SqliteIndex, root: Path) -> None:
-    """Flipping any one byte of a passage, its words or its vector in the file is reported while it is open."""
+    """Flipping any one byte of a passage, its words or its vector in the file is reported."""
     index.put(SCOPE, made("1", "apricotisms everywhere"))
     vector = unit(0.123, 0.456)
     embed(index, "m", {"rec_1": vector})
@@ -251,7 +245,7 @@ def test_keyword_tables_that_lost_a_row_are_reported(index: SqliteIndex, root: P
 
 
 def test_a_file_that_is_no_database_is_an_error_and_can_be_cleared(index: SqliteIndex, root: Path) -> None:
-    """Garbage raises IntegrityError instead of answering empty; `clear` removes it and the scope works again."""
+    """Garbage raises IntegrityError and is no empty answer; after `clear` the scope works again."""
     index.put(SCOPE, made("1", "apricot"))
     index.close()
     database(root).write_bytes(b"garbage " * 1000)

@@ -36,7 +36,7 @@ class StepCounter:
     """Counts the steps of what runs while it is armed; kills the process at step `kill_at` (from 1; 0: never)."""
 
     def __init__(self, home: Path, kill_at: int) -> None:
-        self._home = str(home)
+        self._home = f"{home}{os.sep}"
         self._kill_at = kill_at
         self.armed = False
         self.names: list[str] = []
@@ -138,7 +138,9 @@ def write_on(home: str, writer: str, saves: int, acknowledged: str, kill_at: int
     agent = memory.agent("main")
     counter.armed = True
     for number in range(saves):
-        outcome = agent.save(pair(writer, number), file="memory/shared.md" if number % 2 else f"memory/{writer}.md")
+        outcome = agent.save(
+            pair(writer, number), file="memory/shared.md" if number % 2 else f"memory/{writer}.md"
+        )
         if outcome.done:
             acknowledge(acknowledged, f"{writer} {number}")
     counter.armed = False
@@ -147,4 +149,6 @@ def write_on(home: str, writer: str, saves: int, acknowledged: str, kill_at: int
 
 def pair(writer: str, number: int) -> str:
     """Return a text of two records that belong together."""
-    return f"Writer {writer} has saved fact {number} once.\n\nIts companion of writer {writer} is {number} too."
+    return (
+        f"Writer {writer} has saved fact {number} once.\n\nIts companion of writer {writer} is {number} too."
+    )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import memoranda
 from crash_child import SETTINGS
+from memoranda.adapters.files import atomic
 from memoranda.memory import Memory
 
 NOTES = "memory/notes.md"
+OFFERED = "An agent offers this."
+PERSON = "A person wrote this in the last instant."
 
 
 def _undone_three(memory: Memory) -> None:
@@ -47,8 +52,36 @@ def _emptied(memory: Memory) -> None:
     memory.person("main").delete(file=NOTES, delete_file=True)
 
 
-def _synced(memory: Memory) -> None:
+def synced(memory: Memory) -> None:
+    """Take note of what is on disk."""
     memory.sync()
+
+
+def save_over_an_edit(memory: Memory) -> None:
+    """Save while a person edits the file right before the exchange."""
+    notes, rename, acted = memory.home / NOTES, atomic._rename, []
+
+    def swap(source: Path, target: Path, flags: int) -> bool:
+        if not acted:
+            acted.append(source)
+            with notes.open("a", encoding="utf-8") as stream:
+                stream.write(f"\n{PERSON}\n")
+        return rename(source, target, flags)
+
+    atomic._rename = swap
+    memory.agent("main").save(OFFERED, file=NOTES)
+
+
+def save_half_of_a_copy(memory: Memory) -> None:
+    """Save, and be killed when half of the copy is written."""
+
+    def torn(path: Path, data: bytes, mode: int) -> None:
+        del mode
+        path.write_bytes(data[: len(data) // 2 + 5])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    atomic._write = torn
+    memory.agent("main").save(OFFERED, file=NOTES)
 
 
 SCENES: dict[str, Callable[[Memory], None]] = {
@@ -60,7 +93,7 @@ SCENES: dict[str, Callable[[Memory], None]] = {
     "restore": _restored,
     "undo of three files": _undone_three,
     "restore of three files": _brought_back,
-    "sync of a person's edit": _synced,
+    "sync of a person's edit": synced,
 }
 """What each scene's child does."""
 

@@ -41,7 +41,12 @@ class Rounds:
         writers = {name: f"{name}{number}" for name in WRITERS}
         children = {
             name: start(
-                crash_child.write_on, str(self._home), writer, SAVES, str(acks), step if name == WRITERS[0] else 0
+                crash_child.write_on,
+                str(self._home),
+                writer,
+                SAVES,
+                str(acks),
+                step if name == WRITERS[0] else 0,
             )
             for name, writer in writers.items()
         }
@@ -64,7 +69,9 @@ class Rounds:
             counts = _block_counts(memory, self._home)
             for writer in writers.values():
                 for number in range(SAVES):
-                    first, second = (counts.pop(text, 0) for text in crash_child.pair(writer, number).split("\n\n"))
+                    first, second = (
+                        counts.pop(text, 0) for text in crash_child.pair(writer, number).split("\n\n")
+                    )
                     assert first == second, (writer, number, first, second)
                     assert first <= 1, (writer, number)
                     if f"{writer} {number}" in acknowledged:

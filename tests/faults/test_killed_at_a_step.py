@@ -11,15 +11,12 @@ from pathlib import Path
 
 import crash_child
 import pytest
-from crash_scenes import SCENES, Standing, prepare, standing, stray_files
+from crash_scenes import SCENES, Standing, prepare, standing, stray_files, synced
 from forked import Played, play
 
 import memoranda
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and fork are not there")
-
-
-SYNC = SCENES["sync of a person's edit"]
 
 
 class Scene:
@@ -40,7 +37,7 @@ class Scene:
         with memoranda.open(home, settings=crash_child.SETTINGS) as memory:
             self.after = standing(memory, home)
             assert memory.verify().clean
-        if SCENES[name] is SYNC:
+        if SCENES[name] is synced:
             self.before = self.after  # the words are on disk already: only their authors are to be noted
 
     def _copy(self) -> Path:
@@ -79,7 +76,10 @@ class Scene:
         """What stands in the files is found, what does not is not."""
         texts = {text for blocks in found.authors.values() for text, _ in blocks}
         either = {
-            text for state in (self.before, self.after) for blocks in state.authors.values() for text, _ in blocks
+            text
+            for state in (self.before, self.after)
+            for blocks in state.authors.values()
+            for text, _ in blocks
         }
         for text in either:
             hits = {hit.text for hit in memory.agent("main").search(text, limit=20).hits}
@@ -144,11 +144,11 @@ def test_killed_again_while_recovering(scene: Callable[[str], Scene]) -> None:
         half = played.kill(kill_at)
         whole = half.with_name(f"{half.name}-whole")
         shutil.copytree(half, whole)
-        recovery = play(whole, SYNC, 0)
+        recovery = play(whole, synced, 0)
         assert recovery.acknowledged
         assert {"after ledger.discard", "after ledger.commit"} & set(recovery.steps)
         for number, step in enumerate(recovery.steps, 1):
             again = half.with_name(f"{half.name}-again-{number}")
             shutil.copytree(half, again)
-            assert play(again, SYNC, number).code == -signal.SIGKILL
+            assert play(again, synced, number).code == -signal.SIGKILL
             played.check(again, f"{number} {step}")

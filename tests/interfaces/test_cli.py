@@ -326,9 +326,9 @@ def test_a_reader_that_leaves_is_no_traceback(cli: CommandLine) -> None:
 def test_other_languages_survive_any_locale(cli: CommandLine) -> None:
     """Input and output are UTF-8 even in the C locale."""
     text = "茶は緑茶が好き。 Grüße 🍵"
-    plain_locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    assert cli.process("save", text, **plain_locale).code == 0
-    assert text in cli.process("search", "緑茶", **plain_locale).out
+    assert cli.process("save", text, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0").code == 0
+    found = cli.process("search", "緑茶", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert text in found.out
     assert text in cli.process("search", "緑茶").out
 
 

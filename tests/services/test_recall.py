@@ -1,61 +1,22 @@
-"""Tests of recall and embedding over the built-in index."""
+"""Tests of recall over the built-in index."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
+from recall_setup import PolyglotEmbedder, TopicEmbedder, ask, fill, ids
 
-from memoranda.adapters.sqlite.embedding_cache import SqliteEmbeddingCache
 from memoranda.adapters.sqlite.index import SqliteIndex
-from memoranda.domain.query import Filters, Query, RecallResult
+from memoranda.domain.query import Filters
 from memoranda.domain.record import Kind, Record
-from memoranda.domain.scope import APPLICATION, OPERATOR, REALM, Scope, Viewer
+from memoranda.domain.scope import APPLICATION, REALM, Scope, Viewer
 from memoranda.errors import BackendError, InvalidInput
-from memoranda.ports import Embedder, SearchIndex, Vector
 from memoranda.services.embedding import embed_pending
-from memoranda.services.recall import Locate, recall
 from memoranda.testing.index_suite import SCOPE, made, time_at
-from memoranda.testing.memory_index import MemoryIndex
 
-NOW = time_at(30)
 OTHER = Scope("agent", "a_b")
-VIEWER = Viewer(APPLICATION, SCOPE, frozenset({SCOPE, OPERATOR, REALM}))
-TOPICS = (("apricot", "fruit", "peach"), ("deploy", "release", "ship"), ("dark", "night", "theme"))
-
-
-class TopicEmbedder:
-    """Maps words to made-up topics; unknown text points nowhere near them."""
-
-    dimensions = len(TOPICS) + 1
-    weight = 0.4
-    identity = "topics:1"
-
-    def __init__(self, *, identity: str = "topics:1", failing: bool = False) -> None:
-        self.identity, self.failing = identity, failing
-        self.embedded: list[str] = []
-
-    def embed_documents(self, texts: Sequence[str]) -> Vector:
-        """Return one unit row per text."""
-        self.embedded += texts
-        return np.stack([self.embed_query(text) for text in texts])
-
-    def embed_query(self, text: str) -> Vector:
-        """Return the unit vector of a text."""
-        if self.failing:
-            raise BackendError("the model is away")
-        counts = [float(sum(word in text.lower() for word in topic)) for topic in TOPICS]
-        vector = np.array([*counts, 0.0 if any(counts) else 1.0], np.float32)
-        return (vector / np.linalg.norm(vector)).astype(np.float32)
-
-
-class PolyglotEmbedder(TopicEmbedder):
-    """One that says it knows every script."""
-
-    multilingual = True
 
 
 @pytest.fixture
@@ -64,35 +25,6 @@ def index(tmp_path: Path) -> Iterator[SqliteIndex]:
     index = SqliteIndex(tmp_path / "index")
     yield index
     index.close()
-
-
-def anywhere(_record: Record, _text: str) -> tuple[int, int]:
-    """Find every text on lines 3 to 4."""
-    return 3, 4
-
-
-def ask(
-    index: SearchIndex,
-    text: str,
-    *,
-    embedder: Embedder | None = None,
-    viewer: Viewer = VIEWER,
-    locate: Locate = anywhere,
-    **query: object,
-) -> RecallResult:
-    """Ask a question at a fixed time."""
-    asked = Query(text=text, **query)  # type: ignore[arg-type]
-    return recall(viewer, asked, index=index, embedder=embedder, clock_now=lambda: NOW, locate=locate)
-
-
-def ids(result: RecallResult) -> list[str]:
-    """Return the record ids of the hits."""
-    return [hit.record_id for hit in result.hits]
-
-
-def fill(index: SearchIndex, **texts: str) -> None:
-    """Put one record per keyword argument."""
-    index.put(SCOPE, [p for name, text in texts.items() for p in made(name, text)])
 
 
 def test_a_hit_says_where_and_why(index: SqliteIndex) -> None:
@@ -132,7 +64,7 @@ def test_one_set_of_statistics_ranks_all_scopes(index: SqliteIndex) -> None:
 
 
 def test_meaning_finds_what_words_do_not(index: SqliteIndex) -> None:
-    """With an embedder a text without a shared word is found and the mode says hybrid; without one it is not."""
+    """A text without a shared word is found with an embedder, in mode hybrid, and not without one."""
     fill(index, a="peach trees in the garden", b="the release plan", c="night mode")
     embedder = TopicEmbedder()
     assert embed_pending(index, embedder, None, SCOPE) == 3
@@ -231,9 +163,7 @@ def test_an_english_model_stays_out_of_other_scripts(index: SqliteIndex) -> None
 
 
 def test_the_bar_says_nothing_relevant(index: SqliteIndex) -> None:
-    """One matched word of four and no near vector is nothing relevant; one of three is; a bar of 0 lets all
-    pass.
-    """
+    """One word of four and no near vector is not relevant; one of three is; a bar of 0 lets all pass."""
     fill(index, a="apricot jam in the cellar")
     held = ask(index, "apricot motor engine gearbox")
     assert (held.hits, held.relevant) == ((), False)
@@ -269,6 +199,7 @@ def test_phrases_bind_both_arms(index: SqliteIndex) -> None:
     embedder = TopicEmbedder()
     embed_pending(index, embedder, None, SCOPE)
     assert ids(ask(index, '"fruit bowl"', embedder=embedder)) == ["rec_a"]
+    assert ids(ask(index, '"fruit bowl"', embedder=embedder, mode="vector")) == ["rec_a"]
     assert set(ids(ask(index, "fruit bowl", embedder=embedder))) == {"rec_a", "rec_b"}
 
 
@@ -328,156 +259,3 @@ def test_a_question_of_a_pasted_file_is_cut(index: SqliteIndex) -> None:
     result = ask(index, "peach jam " + "filler " * 20_000 + "apricot", min_score=0.0)
     assert ids(result) == ["rec_a"]
     assert any("cut at" in note for note in result.trace.notes)
-
-
-LANGUAGES = {
-    "zh": "这个进程的内存管理很好", "ja": "彼は長期記憶システムを設計した",
-    "ko": "에이전트는 메모리를 관리한다", "th": "หน่วยความจำของเครื่องนี้เต็มแล้ว",
-    "ru": "Долгая память агента", "ar": "هٰذا كِتَابٌ قديم", "hi": "यह किताब पुरानी है",
-    "de": "Frau Müller wohnt in der Straße",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("question", "expected"),
-    [
-        ("内存", "zh"), ("存", "zh"), ("内存管理", "zh"), ("記憶", "ja"), ("長期記憶システム", "ja"),
-        ("메모리", "ko"), ("관리", "ko"),
-        ("ความจำ", "th"), ("память", "ru"), ("ПАМЯТЬ", "ru"), ("كتاب", "ar"), ("किताब", "hi"),
-        ("Müller", "de"), ("muller", "de"),
-        ("strasse", "de"), ("Straße", "de"),
-    ],
-)  # fmt: skip
-def test_words_of_many_scripts_are_found(index: SqliteIndex, question: str, expected: str) -> None:
-    """By words alone each language finds its own text first, in the middle of a run without spaces too."""
-    fill(index, **LANGUAGES)
-    assert ids(ask(index, question))[:1] == [f"rec_{expected}"]
-
-
-SYMBOLS = {
-    "cs": "The service is written in C# by Ann", "c": "The driver is written in C by Bob",
-    "cpp": "The engine is written in C++",
-    "net": "We target .NET eight", "plain_net": "The net was torn", "tag": "Filed under #release",
-    "plain_tag": "The release is late",
-    "name": "Ask @carol first", "plain_name": "Carol sings", "version": "Pinned to 1.2.3 for now",
-    "parts": "Pages 1 2 3 are gone",
-    "win": "Logs are in C:\\Users\\x\\logs", "dotted": "See a.b.c there", "dash": "The foo-bar flag",
-    "foo": "Only foo here",
-    "force": "Never pass --force", "mail": "Write to user@host.com", "slash": "Edit src/main.py",
-    "colon": "Set key:value",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("question", "first", "absent"),
-    [
-        ("C#", "cs", "c"), ("c#", "cs", "cpp"), ("C++", "cpp", "c"), ("C", "c", "cs"),
-        (".NET", "net", None), ("#release", "tag", None),
-        ("@carol", "name", None), ("1.2.3", "version", None), ("C:\\Users\\x\\logs", "win", None),
-        ("a.b.c", "dotted", None),
-        ("foo-bar", "dash", None), ("--force", "force", None), ("user@host.com", "mail", None),
-        ("src/main.py", "slash", None),
-        ("key:value", "colon", None), ("foo AND NOT bar", "dash", None), ("NEAR(foo)", "dash", None),
-        ("foo*", "dash", None),
-        ("main.py", "slash", None), ("host.com", "mail", None), ("carol", "name", None),
-    ],
-)  # fmt: skip
-def test_symbols_that_touch_a_word_matter(
-    index: SqliteIndex, question: str, first: str, absent: str | None
-) -> None:
-    """The text with the very word comes first, and a letter with a sign is not the letter."""
-    fill(index, **SYMBOLS)
-    found = ids(ask(index, question, limit=20, min_score=0.0))
-    assert found[0] == f"rec_{first}"
-    assert f"rec_{absent}" not in found
-
-
-def test_ten_thousand_odd_questions_never_fail(index: SqliteIndex) -> None:
-    """Generated questions of every sign, operator and script are answered without an error, and plain ones
-    are found.
-    """
-    fill(index, **LANGUAGES, **SYMBOLS)
-    pieces = (
-        *map(chr, range(33, 127)), " ", "  ", "\t", "\n", "\x00", "\x1f", "\u200b", "\u202e", "\ufeff",
-        "\ud800", "\udfff", "‖", "¦",
-        "AND", "OR", "NOT", "NEAR", "NEAR(a b, 2)", "col:", "terms:", "{terms}", "-", "^", "*", '"', '""',
-        "'", "''", "--", "/*", "*/", ";",
-        "foo", "release", "C#", "内存", "記", "메모리", "ความจำ", "كتاب", "שלום", "किताब", "é", "e\u0301",
-        "😀", "👨‍👩‍👧", "🇩🇪", "\U0010ffff", "ﷺ", "½",
-    )  # fmt: skip
-    generator = random.Random(20260131)
-    viewer = Viewer(APPLICATION, SCOPE, frozenset({SCOPE}))
-    for _ in range(10_000):
-        text = generator.choice(("", " ")).join(generator.choices(pieces, k=generator.randint(0, 12)))
-        ask(index, text, viewer=viewer)
-    for long in (
-        "foo " * 25_000,
-        '"' * 100_000,
-        "内" * 100_000,
-        "a-" * 50_000,
-        " ".join(map(str, range(20_000))),
-    ):
-        ask(index, long, viewer=viewer)
-    assert ids(ask(index, "release late")) != []
-
-
-def test_the_fake_index_answers_alike(index: SqliteIndex) -> None:
-    """The index in memory gives the same hits and scores as the built-in one."""
-    fake = MemoryIndex()
-    embedder = TopicEmbedder()
-    for each in (index, fake):
-        fill(each, **LANGUAGES, **SYMBOLS, a="peach jam", b="apricot tree in the night")
-        embed_pending(each, embedder, None, SCOPE)
-    for question in ("release", "peach night", "written in C#", "内存", '"in the night"', ""):
-        real, made_up = (ask(each, question, embedder=embedder, limit=10) for each in (index, fake))
-        assert ids(real) == ids(made_up)
-        assert [hit.score for hit in real.hits] == pytest.approx([hit.score for hit in made_up.hits])
-        assert ids(real)
-
-
-def test_embedding_is_cached_batched_and_resumable(index: SqliteIndex, tmp_path: Path) -> None:
-    """Embedding reports its progress, goes on where it stopped, and takes what the cache knows."""
-    fill(index, **{f"n{i:03d}": f"entry {i}" for i in range(70)})
-    cache = SqliteEmbeddingCache(tmp_path / "cache.db", str.encode)
-    embedder = TopicEmbedder()
-    steps: list[tuple[int, int]] = []
-    assert embed_pending(index, embedder, cache, SCOPE, limit=40) == 40
-    assert (
-        embed_pending(index, embedder, cache, SCOPE, progress=lambda done, total: steps.append((done, total)))
-        == 30
-    )
-    assert steps == [(30, 30)]
-    assert len(embedder.embedded) == 70
-    assert index.state(SCOPE).pending == 0
-    index.clear(SCOPE)
-    fill(index, **{f"m{i:03d}": f"entry {i}" for i in range(70)}, fresh="something else")
-    assert embed_pending(index, embedder, cache, SCOPE) == 71
-    assert embedder.embedded[70:] == ["Notes\nsomething else"]
-    cache.close()
-
-
-def test_the_cache_forgets_what_was_unused_longest(tmp_path: Path) -> None:
-    """A cache of three rows keeps what was asked for last, keeps identities apart, and survives reopening."""
-    path = tmp_path / "cache.db"
-    cache = SqliteEmbeddingCache(path, str.encode, rows=3)
-    vectors = {name: np.array([ord(name), 0.5], np.float32) for name in "abcd"}
-    cache.put("m", {"a": vectors["a"]})
-    cache.put("m", {"b": vectors["b"]})
-    cache.put("other", {"c": vectors["c"]})
-    assert set(cache.get("m", ["a", "c"])) == {"a"}
-    cache.put("m", {"d": vectors["d"]})
-    cache.close()
-    cache = SqliteEmbeddingCache(path, str.encode, rows=3)
-    found = cache.get("m", ["a", "b", "d"])
-    assert {name: vector.tolist() for name, vector in found.items()} == {"a": [97.0, 0.5], "d": [100.0, 0.5]}
-    assert cache.get("other", ["c"])["c"].dtype == np.float32
-    cache.close()
-
-
-def test_a_model_that_fails_half_way_loses_nothing(index: SqliteIndex) -> None:
-    """A failing model raises, stores nothing in place of a vector, and a later run completes."""
-    fill(index, a="peach", b="night")
-    with pytest.raises(BackendError):
-        embed_pending(index, TopicEmbedder(failing=True), None, SCOPE)
-    assert index.state(SCOPE).vectors == 0
-    assert embed_pending(index, TopicEmbedder(), None, SCOPE) == 2

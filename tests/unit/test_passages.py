@@ -95,9 +95,7 @@ def test_parts_are_of_similar_size() -> None:
 )
 @settings(max_examples=60, deadline=None)
 def test_parts_hold_everything_in_order(text: str) -> None:
-    """Joined without white space the parts are the text, and no part begins inside a character or is far too
-    long.
-    """
+    """Joined without white space the parts are the text, none begins inside a character or is too long."""
     found = parts(text)
     assert "".join(map(squeezed, found)) == squeezed(text)
     assert all(part[0] not in "\u0301\u200d\u093f\u094d" for part in found)

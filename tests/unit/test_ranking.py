@@ -92,15 +92,13 @@ def test_the_rarest_known_terms_are_searched() -> None:
 
 
 def test_scores_are_normalised_once_over_all_candidates() -> None:
-    """The best keyword score is worth the keyword share, the best cosine the vector share, the lowest
-    nothing.
-    """
+    """The best keyword score is worth its share, the best cosine the other share, the lowest nothing."""
     ranked = ranking.fuse_scores(
         [candidate("1", 4.0, 0.2), candidate("2", 1.0, 0.8), candidate("3", 0.0, 0.5)], 0.4
     )
     assert [item.candidate.indexed.passage.id for item in ranked] == ["1", "2", "3"]
     assert [round(item.score, 6) for item in ranked] == [0.6, 0.55, 0.2]
-    assert ranked[1].addends == (("words", pytest.approx(0.15)), ("meaning", pytest.approx(0.4)))
+    assert dict(ranked[1].addends) == {"words": pytest.approx(0.15), "meaning": pytest.approx(0.4)}
 
 
 def test_no_vector_weight_is_keyword_order() -> None:
@@ -134,9 +132,7 @@ def test_addends_sum_to_the_score(
 
 
 def test_the_relevance_bar() -> None:
-    """A cosine at the bar or a third of the terms is relevant; less of both is not; a bar of 0 holds nothing
-    back.
-    """
+    """A cosine at the bar or a third of the terms is relevant, less of both is not; 0 lets all pass."""
     assert ranking.is_relevant([candidate("1", 0.0, 0.15)], 0.15)
     assert ranking.is_relevant([candidate("1", 1.0, 0.1, coverage=1 / 3)], 0.15)
     assert not ranking.is_relevant([candidate("1", 1.0, 0.14, coverage=0.3)], 0.15)
@@ -152,9 +148,7 @@ def test_coverage_counts_pieces_of_information() -> None:
 
 
 def test_a_file_gains_from_its_other_passages() -> None:
-    """Two good passages of one file beat one slightly better of another file, at grain file and not at
-    passage.
-    """
+    """Two good passages of one file beat a slightly better one of another, at grain file alone."""
     found = [
         candidate("1", 10.0, path="memory/a.md"),
         candidate("2", 9.0, path="memory/b.md"),
@@ -164,7 +158,7 @@ def test_a_file_gains_from_its_other_passages() -> None:
     assert ranking.supported(ranked, "passage")[0].candidate.indexed.passage.id == "1"
     best = ranking.supported(ranked, "file")[0]
     assert best.candidate.indexed.passage.id == "2"
-    assert best.addends[-1] == ("other passages of the file", pytest.approx(0.3 * 0.8))
+    assert dict(best.addends)["other passages of the file"] == pytest.approx(0.3 * 0.8)
 
 
 def test_groups() -> None:

@@ -33,7 +33,7 @@ def finds(question: str, text: str) -> bool:
     ],
 )  # fmt: skip
 def test_other_spellings_and_scripts_are_found(question: str, text: str) -> None:
-    """A word is found whatever its case, accents, width and inflection, in scripts with and without spaces."""
+    """A word is found whatever its case, accents, width and inflection, in scripts of both kinds."""
     assert finds(question, text)
     assert not finds(question, "zzz ждать 空港 비행 กบ")
 
@@ -55,13 +55,11 @@ def test_a_letter_with_its_sign_is_another_word(question: str, text: str, other:
 
 @pytest.mark.parametrize(
     "joined",
-    ["foo-bar", "a.b.c", "1.2.3", "c:\\users\\x", "key:value", "user@host", "--force", "#tag", "@name", ".net",
-     "snake_case", "x=1", "etc/hosts", "r&d", "50%", "-5", "v1.0-rc.2", "foo/bar.py"],
+    ["foo-bar", "a.b.c", "1.2.3", "c:\\users\\x", "key:value", "user@host", "--force", "#tag", "@name",
+     ".net", "snake_case", "x=1", "etc/hosts", "r&d", "50%", "-5", "v1.0-rc.2", "foo/bar.py"],
 )  # fmt: skip
 def test_joined_forms_and_their_parts_are_words(joined: str) -> None:
-    """A word with symbols is indexed and asked for as a whole and in parts; the whole is not made of the
-    parts.
-    """
+    """A word with symbols is indexed and asked for as a whole and in parts, which do not make the whole."""
     text = analyse(f"see ({joined.upper()}), please")
     assert joined in text.terms
     assert joined in parse_query(joined).terms
@@ -79,9 +77,7 @@ def test_parts_are_in_order_for_phrases() -> None:
 
 
 def test_pairs_and_single_characters_are_indexed_and_pairs_are_asked() -> None:
-    """A run without spaces is indexed as pairs and characters; a question uses pairs unless it is one
-    character.
-    """
+    """A run without spaces is indexed as pairs and characters; a longer question uses pairs alone."""
     assert analyse("数据库").terms == ("数据", "据库", "数", "据", "库")
     assert parse_query("数据库").terms == ("数据", "据库")
     assert parse_query("数").terms == ("数",)
@@ -110,7 +106,7 @@ def test_apostrophes() -> None:
     "text", ["", "   ", "?!… ()[]{}", '""', '"', "\x00", "\ud800", "\u200b\u200d", "***", "--- ## @@"]
 )
 def test_no_words_is_an_empty_question(text: str) -> None:
-    """Blank, punctuation, control, zero-width and lone surrogate characters ask for nothing; a letter asks."""
+    """Blank, punctuation, control, zero-width and surrogate characters ask for nothing; a letter asks."""
     assert parse_query(text) == ParsedQuery()
     assert parse_query(text + " x").terms == ("x",)
 
@@ -129,9 +125,7 @@ def test_a_hundred_kilobytes_of_anything_are_read(unit: str) -> None:
 
 @given(st.text(st.characters(codec=None), max_size=200))
 def test_any_text_is_read(text: str) -> None:
-    """No text raises; no word is empty or holds white space; a text is found by itself as far as it has
-    words.
-    """
+    """No text raises; no word is empty or holds white space; a text with words is found by itself."""
     analysis = analyse(text)
     assert all(word and not any(c.isspace() for c in word) for word in (*analysis.exact, *analysis.terms))
     near_terms(text)

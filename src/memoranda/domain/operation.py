@@ -63,7 +63,6 @@ class Observe:
     size: int
     mtime_ns: int
     moved: tuple[tuple[int, str], ...] = ()
-    gone: tuple[str, ...] = ()
 
 
 Operation = Append | ReplaceFile | Cut | DeleteFile | Restore | Observe

@@ -30,20 +30,19 @@ class Passage:
     def embedding_text(self) -> str:
         """What is embedded: the heading trail and title for context, then the text."""
         trail = [self.file_title, *self.record.heading, self.record.title]
-        context = " › ".join(dict.fromkeys(part for part in trail if part))
+        context = " \u203a ".join(dict.fromkeys(part for part in trail if part))
         return f"{context}\n{self.text}" if context else self.text
 
     @property
     def heading_text(self) -> str:
-        """What is found by keyword beside the text: file title, heading trail, title, description and tags."""
+        """What is found by keyword beside the text: file title, headings, title, description and tags."""
         record = self.record
         return "\n".join((self.file_title, *record.heading, record.title, record.description, *record.tags))
 
 
 @dataclass(frozen=True, slots=True)
 class TextStatistics:
-    """Keyword statistics of one scope: passages, sum of their lengths in words, and document frequency per
-    term.
+    """Keyword statistics of one scope: passages, sum of their lengths in words, document frequencies.
 
     A term's document frequency counts passages that hold it in their text or, where that is more, in their
     heading fields.

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - characters of many scripts
 """Splits a record into passages and tells what form of it is indexed."""
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from memoranda.domain.record import Record
 from memoranda.domain.scripts import UNSPACED, classes, may_break
 
 UNSPACED_WORD = 2.5
-"""Characters that count as one word in scripts written without spaces: about what a word piece covers there."""
+"""Characters that count as one word in scripts without spaces: about what a word piece covers there."""
 
 _LONG_WORD = 16
 """Characters of a spaced word that count as one; encoded data and long addresses weigh more than one word."""
@@ -90,9 +91,7 @@ def _split(text: str) -> list[str]:
 
 
 def _atoms(text: str, level: int) -> Iterator[str]:
-    """Yield pieces of at most `PASSAGE_WORDS` words, cut at the coarsest boundary that makes them small
-    enough.
-    """
+    """Yield pieces of at most `PASSAGE_WORDS` words, cut at the coarsest boundary that will do."""
     if _size(text) <= PASSAGE_WORDS:
         yield text
         return

@@ -16,7 +16,7 @@ Strategy = Literal["linear", "rrf"]
 
 MAX_LIMIT = 64
 MAX_QUERY_CHARS = 4_000
-"""Longer queries are cut here (and the trace says so): nobody types more, and pasted files are no question."""
+"""Longer queries are cut here (and the trace says so): nobody types more; a pasted file is no question."""
 
 _DATE_LENGTH = len("2026-01-31")
 

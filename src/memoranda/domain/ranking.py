@@ -1,4 +1,4 @@
-"""Scores passages by words and by meaning, puts the two together, and decides whether anything is relevant."""
+"""Scores passages by words and by meaning, puts the two together, and says whether anything is relevant."""
 
 from __future__ import annotations
 
@@ -47,9 +47,7 @@ MAX_SEARCH_TERMS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A passage with its raw scores: BM25, share of the question's terms it holds, and cosine where it has
-    one.
-    """
+    """A passage with its raw scores: BM25, share of the question it covers, cosine where it has one."""
 
     scope: Scope
     indexed: IndexedPassage
@@ -73,7 +71,7 @@ def candidates_per_arm(limit: int) -> int:
 
 
 def pooled(statistics: Iterable[TextStatistics]) -> TextStatistics:
-    """Add up the statistics of several scopes, so that one passage scores the same whatever scope it is in."""
+    """Add up the statistics of several scopes, so that a passage scores the same in whatever scope it is."""
     passages = total = 0
     frequency: dict[str, int] = {}
     for part in statistics:
@@ -85,7 +83,7 @@ def pooled(statistics: Iterable[TextStatistics]) -> TextStatistics:
 
 
 def search_terms(terms: Sequence[str], statistics: TextStatistics) -> tuple[str, ...]:
-    """Return the terms worth searching for: those that occur, the rarest `MAX_SEARCH_TERMS`, in their order."""
+    """Return the terms worth searching for: those that occur, the rarest `MAX_SEARCH_TERMS`, in order."""
     known = [term for term in terms if statistics.document_frequency.get(term)]
     rarest = set(sorted(known, key=lambda term: statistics.document_frequency[term])[:MAX_SEARCH_TERMS])
     return tuple(term for term in known if term in rarest)
@@ -115,7 +113,7 @@ def keyword_score(query: ParsedQuery, indexed: IndexedPassage, statistics: TextS
 
 
 def coverage(query: ParsedQuery, indexed: IndexedPassage) -> float:
-    """Return the share of the question's pieces of information that the passage or its heading holds, 0 to 1."""
+    """Return the share of the question's pieces of information that the passage holds, 0 to 1."""
     if not query.units:
         return 0.0
     known = indexed.counts.keys() | indexed.heading_counts.keys()
@@ -159,9 +157,7 @@ def fuse_scores(candidates: Sequence[Candidate], vector_weight: float) -> list[R
 
 
 def fuse_ranks(candidates: Sequence[Candidate], vector_weight: float, *, k: int = RRF_K) -> list[Ranked]:
-    """Rank by weighted reciprocal ranks of both arms; a candidate that an arm does not know gets nothing from
-    it.
-    """
+    """Rank by weighted reciprocal ranks of both arms; an arm gives nothing to what it does not know."""
     words = _ranks({i: c.keyword for i, c in enumerate(candidates) if c.keyword > 0})
     meaning = _ranks({i: c.cosine for i, c in enumerate(candidates) if c.cosine is not None})
     ranked = []

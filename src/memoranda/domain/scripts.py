@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - characters of many scripts
 """Scripts and characters: what is a letter, what a sign, what is written without spaces.
 
 Character data come from the interpreter's Unicode tables; block ranges are those of Unicode 15.
@@ -49,7 +50,7 @@ _LETTERS = str.maketrans({
     "\u2018": "'", "\u2019": "'", "\u201b": "'", "\u02bc": "'", "\u02b9": "'", "\u2032": "'",
     "\u2010": "-", "\u2011": "-", "\u2212": "-", "\u2044": "/", "\u2215": "/",
 })  # fmt: skip
-"""Letters without a decomposition, spellings that readers do not tell apart, and symbols with an ASCII twin."""
+"""Letters without a decomposition, spellings that readers do not tell apart, ASCII twins of symbols."""
 
 
 class _Classes(dict[int, str]):

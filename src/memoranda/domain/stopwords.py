@@ -1,3 +1,4 @@
+# ruff: noqa: SIM905 - a list of words reads best as words
 """English function words, which say little about what a text is about."""
 
 from __future__ import annotations
@@ -11,16 +12,14 @@ STOP_WORDS = frozenset(
     there these they this those to too until upon us used ve very was we went were what whats when where
     which while who whom whose why will with would you your yours yourself yourselves aren couldn didn
     doesn hadn hasn haven shouldn wasn weren won wouldn
-    """
+    """.split()
 )
 """Dropped from questions unless nothing else is left; kept in the index and in phrases."""
 
 FUNCTION_CHARACTERS = frozenset(
     "的了是在什么谁哪个吗呢吧把被将和与或及这那些有为以于之其对从到给让都也就还又不没很最更等着过地得们你我他她它会能可要怎样多少几何时候"
 )
-"""Chinese characters that mostly serve grammar, with the letters of hiragana those that say little by
-themselves.
-"""
+"""Chinese characters that mostly serve grammar; with the letters of hiragana, they say little alone."""
 
 TURNING_WORDS = frozenset("off all any every both either once again until many much each now".split())
 """Stop words that make another statement all the same ("on" or "off", "once" or "every day")."""

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - characters of many scripts
 """Text to words: one analyser for the index and for questions.
 
 A text gives two streams. `exact` holds its words in order, folded, and serves phrases; `terms` is the bag
@@ -11,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import Stemmer
 
@@ -134,8 +136,9 @@ def _is_grammar(character: str) -> bool:
 
 
 def near_terms(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what two texts share when they say nearly the same: (sorted stems without stop words and
-    numbers, numbers and negations in order).
+    """Return what two texts share when they say nearly the same.
+
+    A pair: the sorted stems without stop words and numbers; the numbers and negations in order.
 
     Word order, articles and punctuation do not count; a number, a sign before it or a "not" does.
     """
@@ -184,7 +187,7 @@ def _unspaced(run: str) -> _Word:
     """Return pairs of neighbouring characters, and single ones for the index."""
     if len(run) == 1:
         return _Word((run,), (run,), (run,), (run,))
-    pairs = tuple(map("".join, zip(run, run[1:], strict=False)))
+    pairs = tuple(map("".join, pairwise(run)))
     return _Word(pairs, (*pairs, *run), pairs, pairs)
 
 
@@ -215,9 +218,7 @@ _remembered = lru_cache(maxsize=1 << 16)(_read)
 
 
 def _edges(chunk: str) -> tuple[str, str, str]:
-    """Split off the symbols around a chunk and keep those that mean something: `#tag`, `--force`, `C++`,
-    `50%`.
-    """
+    """Split off the symbols around a chunk and keep those that mean something: `#tag`, `--force`, `C++`."""
     body = chunk.strip(SOFT_SYMBOLS)
     start = chunk.find(body) if body else 0
     lead, tail = chunk[:start], chunk[start + len(body) :]
@@ -271,5 +272,5 @@ def _limited(word: str) -> tuple[str, ...]:
 
 
 def is_single_character(word: str) -> bool:
-    """Tell whether a word is one character of a script without spaces: in a text it may begin a longer run."""
+    """Tell whether a word is one character of a script without spaces: it may begin a longer run."""
     return len(word) == 1 and is_unspaced(word)

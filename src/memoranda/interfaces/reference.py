@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-import os
-import subprocess
+import io
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from memoranda.interfaces.cli.app import verbs
+from typer.main import get_command
+
+from memoranda.interfaces.cli.app import build, verbs
 from memoranda.interfaces.errors import BROKEN_PIPE, INTERRUPTED, TABLE
 from memoranda.interfaces.tools import TOOLS, Tool
 
@@ -96,10 +98,12 @@ def cli_page() -> str:
 
 def help_of(name: str) -> str:
     """Return what `memoranda NAME --help` prints at a fixed width."""
-    environment = os.environ | {"COLUMNS": str(COLUMNS), "TERMINAL_WIDTH": str(COLUMNS), "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "memoranda", *name.split(), "--help"]
-    printed = subprocess.run(command, env=environment, capture_output=True, check=True, encoding="utf-8")
-    return "\n".join(line.rstrip() for line in printed.stdout.strip().splitlines())
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        get_command(build()).main(
+            [*name.split(), "--help"], prog_name="memoranda", standalone_mode=False, terminal_width=COLUMNS
+        )
+    return "\n".join(line.rstrip() for line in printed.getvalue().strip().splitlines())
 
 
 PAGES: Mapping[str, Callable[[], str]] = {

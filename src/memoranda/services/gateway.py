@@ -20,7 +20,7 @@ from memoranda.services import indexing, writing
 from memoranda.services.operations import apply
 from memoranda.services.planning import Plan
 from memoranda.services.stores import Stores
-from memoranda.services.working_file import as_known, load
+from memoranda.services.working_file import as_known, load, without
 
 ATTEMPTS = 8
 """How often an append is tried again when a person changes the file in the same instant."""
@@ -64,12 +64,19 @@ def commit_observed(stores: Stores, batches: Sequence[Batch]) -> Counter[str]:
     added, edited, moved, retired, revived and withheld.
     """
     plans: list[Plan] = []
+    moved = {
+        record_id
+        for batch in batches
+        for operation in batch.operations
+        if isinstance(operation, Observe)
+        for _, record_id in operation.moved
+    }
     for batch in batches:
         if batch.author != EXTERNAL or not all(isinstance(operation, Observe) for operation in batch.operations):
             raise ValueError("only what was seen in files goes this way")
         plan = Plan(batch, stores.clock.now())
         for operation in batch.operations:
-            plan.files[operation.path] = as_known(stores, batch.scope, operation.path)
+            plan.files[operation.path] = without(as_known(stores, batch.scope, operation.path), moved)
         _plan(stores, plan)
         plans.append(plan)
     entries = [writing.entry_of(stores, plan, observed=True) for plan in plans]

@@ -159,8 +159,12 @@ class _Step:
         block, name, occurrence = self._place(index)
         moved = self.stores.ledger.record(self.moved[index]) if index in self.moved else None
         if moved is not None and moved.scope == self.plan.batch.scope:
-            placed = replace(moved, path=self.path, heading=self._heading(block), occurrence=occurrence)
-            return self._change("record.moved", placed, moved.status.value)
+            placed = replace(
+                moved, path=self.path, heading=self._heading(block), occurrence=occurrence, status=Status.ACTIVE,
+                retired_at="",
+            )  # fmt: skip
+            kind = "record.moved" if moved.status is Status.ACTIVE else "record.revived"
+            return self._change(kind, placed, moved.status.value)
         if self.revive and index not in self.withheld.blocks:
             old = self.stores.ledger.retired_with(self.plan.batch.scope, name)
             if old is not None and old.id not in self.plan.revived:

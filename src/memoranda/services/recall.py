@@ -63,8 +63,7 @@ def recall(
     to fill: what waits for review is in no index.
 
     Raises:
-        BackendError: the index failed; a failing embedder only takes the vector arm away, which `mode` and the trace
-            say.
+        BackendError: the index failed. A failing embedder only takes the vector arm away; `mode` says so.
         InvalidInput: a filter holds a time that is none.
     """
     journal = _Journal()
@@ -84,7 +83,16 @@ def recall(
         journal.notes.append("the question holds no word")
     else:
         pooled = ranking.pooled(statistics.values())
-        candidates, meaning = _candidates(index, scopes, query, filters, words, pooled, meaning, journal)
+        candidates, meaning = _candidates(
+            index,
+            scopes,
+            query,
+            filters=filters,
+            words=words,
+            statistics=pooled,
+            meaning=meaning,
+            journal=journal,
+        )
         ranked = _fused(candidates, query, meaning)
     journal.step("search")
     relevant = not candidates or not words.terms or ranking.is_relevant(candidates, query.min_score)
@@ -124,7 +132,7 @@ def _meaning(
     weight = 1.0 if query.mode == "vector" else embedder.weight
     knows_all = isinstance(embedder, Multilingual) and embedder.multilingual
     if not knows_all and not is_mostly_latin(query.text[:MAX_QUERY_CHARS]):
-        # An English model maps words of other scripts to nearly one vector, and takes away from keyword search.
+        # An English model maps words of other scripts to nearly one vector, and takes from keyword search.
         journal.notes.append("the embedder knows English only: keyword search only")
         return None
     if weight <= 0:
@@ -152,6 +160,7 @@ def _candidates(
     index: SearchIndex,
     scopes: Sequence[Scope],
     query: Query,
+    *,
     filters: Filters,
     words: ParsedQuery,
     statistics: TextStatistics,
@@ -164,9 +173,6 @@ def _candidates(
     """
     wanted = ranking.candidates_per_arm(query.limit)
     terms = ranking.search_terms(words.terms, statistics)
-    by_words: dict[Scope, Sequence[int]] = {}
-    if meaning is None or meaning.weight < 1:
-        by_words = {s: index.search_text(s, terms, words.phrases, wanted, filters) for s in scopes}
     by_meaning: dict[Scope, Mapping[int, float]] = {}
     if meaning is not None:
         for scope in scopes:
@@ -177,8 +183,9 @@ def _candidates(
                 by_meaning[scope] = dict(near)
         if not any(by_meaning.values()):
             meaning = None
-            if not by_words:
-                by_words = {s: index.search_text(s, terms, words.phrases, wanted, filters) for s in scopes}
+    by_words: dict[Scope, Sequence[int]] = {}
+    if meaning is None or meaning.weight < 1 or words.phrases:
+        by_words = {s: index.search_text(s, terms, words.phrases, wanted, filters) for s in scopes}
     found: list[Candidate] = []
     for scope in scopes:
         cosines = dict(by_meaning.get(scope, {}))
@@ -187,7 +194,7 @@ def _candidates(
             missing = [key for key in keys if key not in cosines]
             cosines |= index.similarities(scope, meaning.identity, meaning.vector, missing)
         if not words.phrases:  # a phrase is a condition: what merely means the same is no answer then
-            keys += [key for key in by_meaning.get(scope, {}) if key not in set(keys)]
+            keys = list(dict.fromkeys((*keys, *by_meaning.get(scope, {}))))
         found += (
             _scored(scope, indexed, words, statistics, cosines.get(indexed.key))
             for indexed in index.fetch(scope, keys)
@@ -217,7 +224,7 @@ def _fused(candidates: Sequence[Candidate], query: Query, meaning: _Meaning | No
 
 
 def _hits(ranked: Sequence[Ranked], query: Query, locate: Locate, journal: _Journal) -> Iterator[Hit]:
-    """Yield the best candidate of each group that the files still hold, up to the limit and the token budget."""
+    """Yield the best candidate of each group that the files still hold, up to limit and token budget."""
     seen: set[object] = set()
     gone = unfit = characters = 0
     for item in ranked:

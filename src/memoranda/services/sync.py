@@ -182,6 +182,7 @@ def _commit(
 ) -> None:
     """Send every changed and missing file through the gateway, in groups."""
     arrivals = find_moves(stores, scope, [file.path for file in changed], walk.missing)
+    changed = sorted(changed, key=lambda file: file.path not in arrivals)  # a record arrives before it leaves
     group: list[Batch] = []
     size = 0
     total = len(changed) + len(walk.missing)

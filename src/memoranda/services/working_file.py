@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 from memoranda.domain.entry import FileState
 from memoranda.domain.markdown import Document, parse
-from memoranda.domain.record import Record
+from memoranda.domain.record import Record, Status
 from memoranda.domain.scope import Scope
 from memoranda.domain.withheld import NOTHING, Withheld, placeholder_hash, redact, withhold
 from memoranda.errors import BackendError
@@ -71,6 +71,13 @@ def as_known(stores: Stores, scope: Scope, path: str) -> WorkingFile:
     return _with_records(stores, scope, path, parse(kept or ""), None, state)
 
 
+def without(working: WorkingFile, ids: Set[str]) -> WorkingFile:
+    """Take records out of a file that another file of the same transaction takes in."""
+    working.known = [None if record is None or record.id in ids else record for record in working.known]
+    working.orphans = [record for record in working.orphans if record.id not in ids]
+    return working
+
+
 def decode(data: bytes, path: str) -> str:
     """Decode a file; the text keeps every byte (a byte order mark is a character of it).
 
@@ -84,15 +91,20 @@ def decode(data: bytes, path: str) -> str:
 
 
 def block_hashes(stores: Stores, document: Document) -> list[str]:
-    """Return the keyed hash of every block; of what a placeholder stands for, where a block is one."""
-    return [placeholder_hash(block.text) or stores.prints.content(block.text) for block in document.blocks]
+    """Return the keyed hash of every block's exact bytes."""
+    return [stores.prints.content(block.text) for block in document.blocks]
 
 
 def _with_records(
     stores: Stores, scope: Scope, path: str, document: Document, original: bytes | None, state: FileState | None
 ) -> WorkingFile:
+    records = stores.ledger.records_in(scope, path)
     hashes = block_hashes(stores, document)
-    known, orphans = assign(hashes, stores.ledger.records_in(scope, path))
+    withheld = {record.block_hash for record in records if record.status is Status.WITHHELD}
+    if withheld and original is None:
+        stood_for = [placeholder_hash(block.text) for block in document.blocks]
+        hashes = [there if there in withheld else name for there, name in zip(stood_for, hashes, strict=True)]
+    known, orphans = assign(hashes, records)
     return WorkingFile(path, original, state, document, hashes, known, state is not None, orphans)
 
 

@@ -7,10 +7,12 @@ batch or takes it back whole at the next call in this scope.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Literal
 
+from memoranda.domain.aside import aside_names
 from memoranda.domain.checkpoint import CheckpointReason
-from memoranda.domain.editing import splices
+from memoranda.domain.editing import apply_splices, splices
 from memoranda.domain.entry import Committed, Entry, FileEdit, FileState, FoundFile
 from memoranda.domain.markdown import parse
 from memoranda.domain.operation import Batch, Observe
@@ -119,9 +121,13 @@ def write(stores: Stores, plan: Plan, entry: Entry) -> tuple[Entry, Committed]:
         for index, edit in enumerate(entry.edits):
             working = plan.files[edit.path]
             data = working.document.text.encode() if working.exists else None
-            found = stores.documents.replace(
-                entry.scope, edit.path, expected=working.original, data=data, token=_token(entry, index)
-            )
+            try:
+                found = stores.documents.replace(
+                    entry.scope, edit.path, expected=working.original, data=data, token=_token(entry, index)
+                )
+            except BackendError:
+                done.append(index)  # it may have failed after the swap
+                raise
             done.append(index)
             if found is not None:
                 states.append(FileState(edit.path, edit.after_hash, edit.after, found.size, found.mtime_ns))
@@ -172,23 +178,46 @@ def recover(stores: Stores, scope: Scope) -> int:
 
 
 def _stand(stores: Stores, entry: Entry, index: int) -> Stand:
-    """Where one file of an interrupted batch stands; what a swap left behind is put back or removed."""
+    """Where one file of an interrupted batch stands; what a swap left behind is put back, set aside or removed."""
     edit, token = entry.edits[index], _token(entry, index)
     current = _hash_on_disk(stores, entry.scope, edit.path)
     left = stores.documents.recover(entry.scope, edit.path, token)
-    if current == edit.after_hash and left is not None:
-        displaced = stores.prints.content(left)
-        if displaced not in (edit.before_hash, edit.after_hash):
+    if left is not None and _is_displaced(stores, entry, index, left):
+        if current == edit.after_hash:
             found = stores.documents.read(entry.scope, edit.path)
             stores.documents.replace(
                 entry.scope, edit.path, expected=found[0] if found else None, data=left, token=f"{token}-back"
             )
-            current = displaced
-    if left is not None:
-        stores.documents.discard(entry.scope, edit.path, token)
+            current = stores.prints.content(left)
+        elif current not in (edit.before_hash, stores.prints.content(left)):
+            _set_aside(stores, entry, index, left)
+    stores.documents.discard(entry.scope, edit.path, f"{token}-back")
+    stores.documents.discard(entry.scope, edit.path, token)
     if current == edit.after_hash:
         return "after"
     return "before" if current == edit.before_hash else "other"
+
+
+def _is_displaced(stores: Stores, entry: Entry, index: int, left: bytes) -> bool:
+    """Whether what lies beside a file is a person's edit, and not the copy to be written (or a part of it)."""
+    edit = entry.edits[index]
+    if stores.prints.content(left) in (edit.before_hash, edit.after_hash):
+        return False
+    before = stores.ledger.text(edit.before) if edit.before else ""
+    return not edit.after or not apply_splices(before or "", edit.splices).encode().startswith(left)
+
+
+def _set_aside(stores: Stores, entry: Entry, index: int, left: bytes) -> None:
+    """Keep a displaced edit as a file of its own, where its place holds something newer."""
+    place = PurePosixPath(entry.edits[index].path)
+    for name in aside_names(place.name):
+        path = str(place.with_name(name))
+        found = stores.documents.read(entry.scope, path)
+        if found is None:
+            stores.documents.replace(entry.scope, path, expected=None, data=left, token=f"{_token(entry, index)}-aside")
+        elif found[0] != left:
+            continue
+        return
 
 
 def _hash_on_disk(stores: Stores, scope: Scope, path: str) -> str:

@@ -1,5 +1,5 @@
-# ruff: noqa: S101, PLR2004, SLF001 - assert and literals are how a suite speaks
-"""The conformance suite of `SearchIndex`: subclass it, override the `index` fixture, and run it under pytest."""
+# ruff: noqa: S101, PLR2004, RUF001 - assert, literals and many scripts are how a suite speaks
+"""The conformance suite of `SearchIndex`: subclass it, override the `index` fixture, run it with pytest."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from memoranda.ports import SearchIndex, Vector
 
 SCOPE = Scope("agent", "a-b")
 NEIGHBOURS = (
-    Scope("agent", "a_b"), Scope("agent", "ab"), Scope("agent", "a-b-c"), Scope("agent", "a"), Scope("team", "a-b"),
-    OPERATOR, REALM,
+    Scope("agent", "a_b"), Scope("agent", "ab"), Scope("agent", "a-b-c"), Scope("agent", "a"),
+    Scope("team", "a-b"), OPERATOR, REALM,
 )  # fmt: skip
 """Scopes that differ from `SCOPE` in one sign, are its prefix, or share its id."""
 
@@ -99,9 +99,10 @@ class SearchIndexSuite:
     def test_what_was_put_comes_back_whole(self, index: SearchIndex) -> None:
         """A fetched passage equals the one that was put, with every field of its record."""
         passages = made(
-            "1", "Tabs, not spaces \ud800 é 日本", heading=("Style", "Code"), title="Indent", tags=("py", "style"),
-            kind=Kind.PREFERENCE, trust=Trust.OPERATOR, valid_from=time_at(2), valid_to=time_at(9), group="g",
-            derived_from=("rec_0",), description="when code is written", pinned=True,
+            "1", "Tabs, not spaces \ud800 é 日本", heading=("Style", "Code"), title="Indent",
+            tags=("py", "style"), kind=Kind.PREFERENCE, trust=Trust.OPERATOR, valid_from=time_at(2),
+            valid_to=time_at(9), group="g", derived_from=("rec_0",),
+            description="when code is written", pinned=True,
         )  # fmt: skip
         index.put(SCOPE, passages)
         (hit,) = index.fetch(SCOPE, index.newest(SCOPE, 5, Filters()))
@@ -127,7 +128,7 @@ class SearchIndexSuite:
         assert found(index, "banana", scope=other) == ["rec_1"]
 
     def test_a_passage_of_another_scope_is_refused(self, index: SearchIndex) -> None:
-        """Putting a record under a scope that is not its own is an error and changes nothing; its own works."""
+        """Putting a record under another scope is an error and changes nothing; under its own it works."""
         with pytest.raises(InvalidInput):
             index.put(SCOPE, made("1", "apricot", scope=REALM))
         assert found(index, "apricot") == []
@@ -148,9 +149,7 @@ class SearchIndexSuite:
         assert index.state(SCOPE).vectors == 1
 
     def test_putting_a_record_again_replaces_it(self, index: SearchIndex) -> None:
-        """A record that shrank from many passages to one has just that one, and is found by its new words
-        only.
-        """
+        """A record that shrank from many passages to one has just that one, found by its new words only."""
         index.put(SCOPE, made("1", "apricot words are many here. " * 200))
         assert index.state(SCOPE).passages > 1
         index.put(SCOPE, made("1", "banana"))
@@ -165,7 +164,7 @@ class SearchIndexSuite:
         assert dict(index.records(SCOPE)) == {"rec_1": indexed_form(long), "rec_2": indexed_form(short)}
 
     def test_filters_are_conditions_of_the_search(self, index: SearchIndex) -> None:
-        """With twenty better matches outside the filter, the five inside are still all found, in both arms."""
+        """With twenty better matches outside the filter the five inside are all found, in both arms."""
         loud = [
             p
             for i in range(20)
@@ -216,7 +215,7 @@ class SearchIndexSuite:
             assert nearest(index, "m", unit(1, 0), filters=filters) == expected
 
     def test_history_is_found_by_search_history_alone(self, index: SearchIndex) -> None:
-        """A retired record is in no current search and no statistic; the past finds it between its two times."""
+        """A retired record is in no current search and statistic; the past finds it between its two times."""
         index.put(SCOPE, (*made("1", "apricot"), *made("2", "banana")))
         index.put(SCOPE, (), retire=made("1", "apricot", retired_at=time_at(10)))
         assert found(index, "apricot banana") == ["rec_2"]
@@ -236,9 +235,7 @@ class SearchIndexSuite:
         assert past("apricot", 5) == []
 
     def test_phrases_are_conditions(self, index: SearchIndex) -> None:
-        """A quoted phrase finds only what holds its words in a row, stop words, titles and other scripts
-        included.
-        """
+        """A quoted phrase finds what holds its words in a row, stop words, titles and other scripts too."""
         index.put(
             SCOPE,
             (
@@ -260,7 +257,7 @@ class SearchIndexSuite:
         assert found(index, '"開く quarterly"') == []
 
     def test_vectors_of_two_identities_are_never_compared(self, index: SearchIndex) -> None:
-        """While a new embedder is being built the old one answers and the new one says None; then they swap."""
+        """While a new embedder is being built the old one answers and the new one is None; then they swap."""
         index.put(SCOPE, (*made("1", "apricot"), *made("2", "banana")))
         embed(index, "old", {"rec_1": unit(1, 0), "rec_2": unit(0, 1)})
         assert embed(index, "new", {"rec_1": unit(0, 1, 0)}) == 1
@@ -310,10 +307,10 @@ class SearchIndexSuite:
         index.put(SCOPE, made("1", "apricot"))
         keys = [key for key, _ in index.pending(SCOPE, "m", 5)]
         with pytest.raises(InvalidInput):
-            index.put_vectors(SCOPE, "m", keys, np.array([[1.0, 0.0]]))  # type: ignore[arg-type]
+            index.put_vectors(SCOPE, "m", keys, np.array([[1.0, 0.0]]))
         index.put_vectors(SCOPE, "m", keys, np.array([[1.0, 0.0]], np.float32))
         with pytest.raises(InvalidInput):
-            index.search_vector(SCOPE, "m", np.array([1.0, 0.0]), 5, Filters())  # type: ignore[arg-type]
+            index.search_vector(SCOPE, "m", np.array([1.0, 0.0]), 5, Filters())
         assert nearest(index, "m", unit(1, 0)) == ["rec_1"]
 
     def test_equal_scores_come_in_order_of_keys(self, index: SearchIndex) -> None:
@@ -353,9 +350,7 @@ class SearchIndexSuite:
         assert sorted(found(index, "apricot banana cherry")) == ["rec_1", "rec_2", "rec_3"]
 
     def test_a_sound_index_has_no_problems(self, index: SearchIndex) -> None:
-        """Nothing is reported of an index with text, vectors and history; that damage is, is the backend's
-        test.
-        """
+        """Nothing is reported of a sound index; that damage is reported is tested with each backend."""
         index.put(SCOPE, (*made("1", "apricot é 日本"), *made("2", "banana")))
         embed(index, "m", {"rec_1": unit(1, 0)})
         index.put(SCOPE, (), retire=made("2", "banana", retired_at=time_at(3)))

@@ -11,6 +11,7 @@ import os
 import sys
 from pathlib import Path
 
+from memoranda.domain.aside import aside_names
 from memoranda.errors import Conflict
 
 _NOREPLACE, _EXCHANGE = 1, 2
@@ -35,8 +36,8 @@ def replace(target: Path, temporary: Path, *, expected: bytes | None, data: byte
         if expected is not None:
             _remove(target, temporary, expected)
     else:
-        _write(temporary, data, mode)
         try:
+            _write(temporary, data, mode)
             if expected is None:
                 _create(target, temporary)
             else:
@@ -90,21 +91,53 @@ def _swap(target: Path, temporary: Path, expected: bytes, data: bytes) -> None:
             raise Conflict(f"{target.name} was changed in between")
         os.replace(temporary, target)
         return
-    if read(temporary) == expected:
-        return
-    _rename(temporary, target, _EXCHANGE)
-    if read(temporary) not in (data, None):
-        os.replace(temporary, temporary.with_name(f"{target.stem} (edited during a write){target.suffix}"))
-    raise Conflict(f"{target.name} was changed in between")
+    displaced = None
+    try:
+        displaced = read(temporary)
+    finally:
+        if displaced != expected:
+            _swap_back(target, temporary, data)
+    if displaced != expected:
+        raise Conflict(f"{target.name} was changed in between")
+
+
+def _swap_back(target: Path, temporary: Path, data: bytes) -> None:
+    try:
+        _rename(temporary, target, _EXCHANGE)
+    finally:
+        if read(temporary) not in (data, None):
+            _set_aside(target, temporary)
 
 
 def _remove(target: Path, temporary: Path, expected: bytes) -> None:
-    os.replace(target, temporary)
-    if read(temporary) != expected:
-        if not _rename(temporary, target, _NOREPLACE):
-            os.replace(temporary, target)
+    try:
+        os.replace(target, temporary)
+    except FileNotFoundError as error:
+        raise Conflict(f"{target.name} was removed in between") from error
+    displaced = None
+    try:
+        displaced = read(temporary)
+    finally:
+        if displaced != expected:
+            _put_back(target, temporary)
+    if displaced != expected:
         raise Conflict(f"{target.name} was changed in between")
     temporary.unlink(missing_ok=True)
+
+
+def _put_back(target: Path, temporary: Path) -> None:
+    try:
+        if not _rename(temporary, target, _NOREPLACE) and not target.exists():
+            os.replace(temporary, target)
+    finally:
+        if temporary.exists():
+            _set_aside(target, temporary)
+
+
+def _set_aside(target: Path, temporary: Path) -> None:
+    """Keep an edit whose place is taken as a file of its own."""
+    places = map(target.with_name, aside_names(target.name))
+    os.replace(temporary, next(place for place in places if not place.exists()))
 
 
 def _rename(source: Path, target: Path, flags: int) -> bool:

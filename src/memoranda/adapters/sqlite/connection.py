@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -34,6 +35,11 @@ def connect(path: Path, *, durable: bool) -> apsw.Connection:
         connection.execute("PRAGMA secure_delete=ON")
         connection.execute("PRAGMA mmap_size=268435456")
     return connection
+
+
+def rows_of(connection: apsw.Connection, query: str, arguments: Sequence[Any] = ()) -> list[Any]:
+    """Return all rows of a query as tuples whose types the schema (STRICT tables) guarantees."""
+    return list(connection.execute(query, arguments).fetchall())
 
 
 @contextlib.contextmanager

@@ -1,3 +1,4 @@
+# ruff: noqa: S608 - names of tables and columns are constants of this package; values are bound
 """Remembers vectors in one SQLite file, so that text which comes back is not embedded again."""
 
 from __future__ import annotations

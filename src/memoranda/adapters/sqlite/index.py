@@ -1,3 +1,4 @@
+# ruff: noqa: S608 - names of tables and columns are constants of this package; values are bound
 """The built-in search index: SQLite full text and exact vectors, one folder per scope under one root."""
 
 from __future__ import annotations
@@ -113,7 +114,9 @@ class SqliteIndex:
             if handle is None:
                 return ()
             with handle.reading() as connection:
-                return index_search.search_text(connection, scope, terms, phrases, limit, filters)
+                return index_search.search_text(
+                    connection, scope, terms, phrases, limit=limit, filters=filters
+                )
 
     def newest(self, scope: Scope, limit: int, filters: Filters) -> Sequence[int]:
         """Return keys of the newest passages; see the port."""
@@ -144,7 +147,7 @@ class SqliteIndex:
             with handle.reading() as connection:
                 if not self._load(handle, identity):
                     return () if not stored.active_embedder(connection) else None
-                return stored.nearest(connection, scope, handle.vectors, query, limit, filters)
+                return stored.nearest(connection, scope, handle.vectors, query, limit=limit, filters=filters)
 
     def similarities(
         self, scope: Scope, identity: str, query: Vector, keys: Sequence[int]
@@ -188,7 +191,7 @@ class SqliteIndex:
                 return 0
             with handle.writing() as connection:
                 stamp = _next_generation(connection)
-                written = stored.store(connection, scope, identity, keys, vectors, stamp)
+                written = stored.store(connection, scope, identity, keys, vectors, stamp=stamp)
                 stored.settle(connection, scope)
                 return written
 
@@ -207,7 +210,9 @@ class SqliteIndex:
             if handle is None:
                 return ()
             with handle.reading() as connection:
-                return index_search.search_history(connection, scope, terms, phrases, limit, filters, as_of)
+                return index_search.search_history(
+                    connection, scope, terms, phrases, limit=limit, filters=filters, as_of=as_of
+                )
 
     def check(self, scope: Scope) -> Sequence[str]:
         """Return what is damaged; see the port. Reads the file afresh, not what is cached."""
@@ -245,7 +250,7 @@ def _rows(passages: Sequence[Passage]) -> Iterable[Row]:
 
 
 def _replace(connection: apsw.Connection, scope: Scope, records: Sequence[str], rows: Sequence[Row]) -> None:
-    """Make the current rows of `records` equal to `rows`; a row keeps its key while its embedding text stays."""
+    """Make the current rows of `records` those given; a row keeps its key while its embedding text stays."""
     query = (
         "SELECT key, record, part, passage, checksum FROM current WHERE scope = ? "
         "AND record IN (SELECT value FROM json_each(?))"

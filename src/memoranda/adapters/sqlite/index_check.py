@@ -1,4 +1,5 @@
-"""Finds damage in an index: broken pages, keyword tables that differ from their rows, rows that were altered."""
+# ruff: noqa: S608 - names of tables and columns are constants of this package; values are bound
+"""Finds damage in an index: broken pages, keyword tables that differ from their rows, altered rows."""
 
 from __future__ import annotations
 
@@ -16,8 +17,7 @@ _MAX_PAGE_PROBLEMS = 20
 
 
 def problems(path: Path, scope: Scope) -> list[str]:
-    """Return what is wrong with the database at `path`, one sentence each; text of records is never part of
-    it.
+    """Return what is wrong with the database at `path`, one sentence each, without text of records.
 
     Raises:
         BackendError: the file cannot be read, or another process holds it.
@@ -67,18 +67,25 @@ def _rows(connection: apsw.Connection) -> list[str]:
     for table in TABLES:
         for key, *values in connection.execute(f"SELECT key, {columns} FROM {table} ORDER BY key"):
             if checksum(values[:-1]) != values[-1]:
-                record = bytes(values[1] or b"").decode("utf-8", "replace")
-                found.append(f"passage {key} of record {record} in table {table} is not what was indexed")
+                found.append(
+                    f"passage {key} of record {_name(values[1])} in table {table} is not what was indexed"
+                )
     return found
+
+
+def _name(record: object) -> str:
+    """Return a record id that may be damaged, as text."""
+    return record.decode("utf-8", "replace") if isinstance(record, bytes) else "?"
 
 
 def _vectors(connection: apsw.Connection) -> list[str]:
     rows = connection.execute(
-        "SELECT CAST(v.scope AS BLOB), v.key, CAST(e.identity AS BLOB), v.vector, v.checksum, CAST(p.record AS BLOB) "
-        "FROM vectors v LEFT JOIN embedders e ON e.id = v.embedder LEFT JOIN current p ON p.key = v.key ORDER BY v.key"
+        "SELECT CAST(v.scope AS BLOB), v.key, CAST(e.identity AS BLOB), v.vector, v.checksum, "
+        "CAST(p.record AS BLOB) FROM vectors v LEFT JOIN embedders e ON e.id = v.embedder "
+        "LEFT JOIN current p ON p.key = v.key ORDER BY v.key"
     )
     return [
-        f"the vector of passage {values[1]} of record {bytes(record or b'?').decode('utf-8', 'replace')} is not what was indexed"
+        f"the vector of passage {values[1]} of record {_name(record)} is not what was indexed"
         for *values, check, record in rows
         if checksum(values) != check
     ]

@@ -40,9 +40,7 @@ class Handle:
         self._identity = _file_identity(path)
 
     def is_current(self) -> bool:
-        """Tell whether the file at the path is still the one that is open; another process may have removed
-        it.
-        """
+        """Tell whether the file that is open is still at its path; another process may have removed it."""
         return not self.closed and self._identity is not None and _file_identity(self.path) == self._identity
 
     def close(self) -> None:
@@ -63,7 +61,8 @@ class Handle:
             try:
                 yield self.connection
             finally:
-                self.connection.execute("COMMIT")
+                if self.connection.in_transaction:  # damage ends a transaction by itself
+                    self.connection.execute("COMMIT")
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
@@ -96,7 +95,7 @@ class HandlePool:
 
     @contextlib.contextmanager
     def using(self, scope: Scope, *, create: bool = False) -> Iterator[Handle | None]:
-        """Yield the scope's handle, held by this thread; None where there is no index and none is to be made."""
+        """Yield the scope's handle, held by this thread; None where no index is and none is to be made."""
         while True:
             handle = self._take(scope, create=create)
             if handle is None:

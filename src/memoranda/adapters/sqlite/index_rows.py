@@ -37,10 +37,10 @@ def row_of(passage: Passage, form: str) -> Row:
     text, heading = analyse(passage.text), analyse(passage.heading_text)
     exact = (*text.exact, _FIELD_BREAK, *heading.exact)
     row = (
-        str(record.scope), record.id, passage.part, storable(record.path), str(record.kind), _tag_column(record.tags),
-        int(record.trust), record.valid_from, record.valid_to, record.recorded_at, record.retired_at,
-        len(text.exact), " ".join(text.terms), " ".join(exact), " ".join(heading.terms), form,
-        _encoded(passage),
+        str(record.scope), record.id, passage.part, storable(record.path), str(record.kind),
+        _tag_column(record.tags), int(record.trust), record.valid_from, record.valid_to, record.recorded_at,
+        record.retired_at, len(text.exact), " ".join(text.terms), " ".join(exact),
+        " ".join(heading.terms), form, _encoded(passage),
     )  # fmt: skip
     return (*row, checksum(row))
 
@@ -54,10 +54,9 @@ def checksum(values: Iterable[object]) -> bytes:
     return digest.digest()
 
 
-def indexed_passage(
-    key: int, length: int, terms: str, exact: str, heading: str, passage: bytes
-) -> IndexedPassage:
-    """Return what a row holds."""
+def indexed_passage(row: Row) -> IndexedPassage:
+    """Return what a row of key, length, terms, exact, heading and passage holds."""
+    key, length, terms, exact, heading, passage = row
     return IndexedPassage(
         key,
         decoded(passage),
@@ -69,7 +68,7 @@ def indexed_passage(
 
 
 def storable(text: str) -> str:
-    """Return text that SQLite can compare; lone surrogates, which UTF-8 cannot hold, become question marks."""
+    """Return text that SQLite can compare; lone surrogates become question marks."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -18,7 +18,7 @@ from memoranda.domain.words import ANALYSER
 from memoranda.errors import IntegrityError
 
 SCHEMA = f"1.{ANALYSER}"
-"""Version of tables and words; an index of another version is emptied and filled anew, because it is derived."""
+"""Version of tables and words; an index of another version is emptied, because it is derived."""
 
 TABLES = ("current", "past")
 
@@ -40,8 +40,8 @@ CREATE UNIQUE INDEX vectors_by_key ON vectors(key, embedder);
 CREATE INDEX vectors_by_embedder ON vectors(embedder, stamp, key);
 """
 
-# The tokens come from domain.words; this tokenizer only splits at spaces: every character beyond ASCII is part of a
-# token to it, and so are the symbols that words may carry. It folds nothing that is not folded already.
+# The tokens come from domain.words; this tokenizer only splits at spaces: to it every character beyond ASCII
+# is part of a token, and so are the symbols that words may carry. It folds nothing that is not folded.
 _WORDS = """
 CREATE VIRTUAL TABLE {table}_words USING fts5(
     terms, exact, heading, content='{table}', content_rowid='key',
@@ -51,7 +51,8 @@ INSERT INTO {table}_words({table}_words, rank) VALUES ('secure-delete', 1);
 INSERT INTO {table}_words({table}_words, rank) VALUES ('rank', 'bm25(1.0, 0.0, {heading})');
 CREATE VIRTUAL TABLE {table}_vocabulary USING fts5vocab({table}_words, 'col');
 CREATE TRIGGER {table}_added AFTER INSERT ON {table} BEGIN
-    INSERT INTO {table}_words(rowid, terms, exact, heading) VALUES (new.key, new.terms, new.exact, new.heading);
+    INSERT INTO {table}_words(rowid, terms, exact, heading)
+    VALUES (new.key, new.terms, new.exact, new.heading);
 END;
 CREATE TRIGGER {table}_removed AFTER DELETE ON {table} BEGIN
     INSERT INTO {table}_words({table}_words, rowid, terms, exact, heading)
@@ -60,7 +61,8 @@ END;
 CREATE TRIGGER {table}_changed AFTER UPDATE OF terms, exact, heading ON {table} BEGIN
     INSERT INTO {table}_words({table}_words, rowid, terms, exact, heading)
     VALUES ('delete', old.key, old.terms, old.exact, old.heading);
-    INSERT INTO {table}_words(rowid, terms, exact, heading) VALUES (new.key, new.terms, new.exact, new.heading);
+    INSERT INTO {table}_words(rowid, terms, exact, heading)
+    VALUES (new.key, new.terms, new.exact, new.heading);
 END;
 """
 
@@ -103,18 +105,20 @@ def open_index(path: Path, scope: Scope) -> apsw.Connection:
     connection = connect(path, durable=False)
     try:
         with foreign_errors(path):
-            meta = _meta(connection)
-            if meta.get("schema") != SCHEMA:
-                _create(connection, scope)
-                meta = _meta(connection)
-        if meta.get("scope") != str(scope):
-            raise IntegrityError(
-                f"{path} does not hold the index of {scope}; remove it and run `memoranda reindex`"
-            )
+            _prepare(connection, path, scope)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _prepare(connection: apsw.Connection, path: Path, scope: Scope) -> None:
+    if _meta(connection).get("schema") != SCHEMA:
+        _create(connection, scope)
+    if _meta(connection).get("scope") != str(scope):
+        raise IntegrityError(
+            f"{path} does not hold the index of {scope}; remove it, then `memoranda reindex`"
+        )
 
 
 def _meta(connection: apsw.Connection) -> dict[str, str]:
@@ -154,9 +158,10 @@ def _create(connection: apsw.Connection, scope: Scope) -> None:
 
 
 def _drop_everything(connection: apsw.Connection) -> None:
-    virtual = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%' ORDER BY name DESC"
+    tables = "SELECT name FROM sqlite_schema WHERE type = 'table'"
+    virtual = f"{tables} AND sql LIKE 'CREATE VIRTUAL%' ORDER BY name DESC"
     for (name,) in connection.execute(virtual).fetchall():
         connection.execute(f'DROP TABLE "{name}"')
-    plain = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+    plain = f"{tables} AND name NOT LIKE 'sqlite_%'"
     for (name,) in connection.execute(plain).fetchall():
         connection.execute(f'DROP TABLE "{name}"')

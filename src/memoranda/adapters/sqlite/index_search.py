@@ -1,3 +1,4 @@
+# ruff: noqa: S608 - names of tables and columns are constants of this package; values are bound
 """The keyword side of the index: candidates, statistics, and passages by key. Every query binds the scope."""
 
 from __future__ import annotations
@@ -17,9 +18,7 @@ _ROW = "key, length, terms, exact, heading, passage"
 
 
 def match_expression(terms: Sequence[str], phrases: Sequence[Sequence[str]]) -> str:
-    """Return the full-text expression: any term, and every phrase; all words quoted, so that none is an
-    operator.
-    """
+    """Return the full-text expression: any term and every phrase, quoted so that no word is an operator."""
     clauses = [_phrase(phrase) for phrase in phrases if phrase]
     if terms:
         clauses.append("{terms heading} : (" + " OR ".join(map(_quoted, terms)) + ")")
@@ -39,7 +38,7 @@ def _quoted(word: str) -> str:
 
 
 def conditions(filters: Filters) -> tuple[str, dict[str, object]]:
-    """Return the filters as SQL conditions over a passage table, each starting with AND, and their bindings."""
+    """Return the filters as SQL conditions, each starting with AND, and their bindings."""
     parts: list[str] = []
     values: dict[str, object] = {}
 
@@ -71,6 +70,7 @@ def search_text(
     scope: Scope,
     terms: Sequence[str],
     phrases: Sequence[Sequence[str]],
+    *,
     limit: int,
     filters: Filters,
 ) -> list[int]:
@@ -91,16 +91,15 @@ def newest(connection: apsw.Connection, scope: Scope, limit: int, filters: Filte
     """Return keys of the newest current passages."""
     where, values = conditions(filters)
     rows = connection.execute(
-        f"SELECT p.key FROM current p WHERE p.scope = :scope{where} ORDER BY p.recorded_at DESC, p.key DESC LIMIT :limit",
+        f"SELECT p.key FROM current p WHERE p.scope = :scope{where} "
+        "ORDER BY p.recorded_at DESC, p.key DESC LIMIT :limit",
         {**values, "scope": str(scope), "limit": limit},
     )
     return [int(key) for (key,) in rows]
 
 
 def document_frequency(connection: apsw.Connection, terms: Iterable[str]) -> Mapping[str, int]:
-    """Return how many current passages hold each term; the database holds one scope, so the vocabulary does
-    too.
-    """
+    """Return how many current passages hold each term; database and vocabulary are of one scope."""
     query = "SELECT max(doc) FROM current_vocabulary WHERE term = ? AND col IN ('terms', 'heading')"
     found = ((term, connection.execute(query, (term,)).get) for term in terms)
     return {term: int(count) for term, count in found if count}
@@ -122,7 +121,7 @@ def fetch(connection: apsw.Connection, scope: Scope, keys: Sequence[int]) -> lis
         f"SELECT {_ROW} FROM current WHERE scope = ? AND key IN (SELECT value FROM json_each(?))",
         (str(scope), json.dumps([int(key) for key in keys])),
     )
-    found = {int(row[0]): indexed_passage(*row) for row in rows}
+    found = {int(row[0]): indexed_passage(row) for row in rows}
     return [found[key] for key in keys if key in found]
 
 
@@ -131,6 +130,7 @@ def search_history(
     scope: Scope,
     terms: Sequence[str],
     phrases: Sequence[Sequence[str]],
+    *,
     limit: int,
     filters: Filters,
     as_of: str,
@@ -143,7 +143,8 @@ def search_history(
     if expression := match_expression(terms, phrases):
         rows = connection.execute(
             f"SELECT {columns} FROM past_words w CROSS JOIN past p ON p.key = w.rowid "
-            f"WHERE w.past_words MATCH :words AND p.scope = :scope{where} ORDER BY w.rank, p.key LIMIT :limit",
+            f"WHERE w.past_words MATCH :words AND p.scope = :scope{where} "
+            "ORDER BY w.rank, p.key LIMIT :limit",
             {**values, "words": expression},
         )
     else:
@@ -152,4 +153,4 @@ def search_history(
             "ORDER BY p.recorded_at DESC, p.key DESC LIMIT :limit",
             values,
         )
-    return [indexed_passage(*row) for row in rows]
+    return [indexed_passage(row) for row in rows]

@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 
 from memoranda.adapters.sqlite import ledger_rows as rows
+from memoranda.adapters.sqlite.connection import rows_of
 from memoranda.adapters.sqlite.objects import Objects
 from memoranda.domain.checkpoint import Checkpoint, CheckpointFile
 from memoranda.domain.entry import Entry, FileState
@@ -33,12 +34,12 @@ class LedgerReads:
 
     def _records(self, where: str, arguments: tuple[object, ...]) -> list[Record]:
         with self._reading() as db:
-            return [rows.of_row(row) for row in db.execute(f"{_RECORD} WHERE {where}", arguments).fetchall()]
+            return [rows.of_row(row) for row in rows_of(db, f"{_RECORD} WHERE {where}", arguments)]
 
     def intents(self, scope: Scope) -> Sequence[Entry]:
         """Return the intents that no commit followed, oldest first."""
         with self._reading() as db:
-            found = db.execute("SELECT id, scope, body FROM intents WHERE scope=? ORDER BY id", (str(scope),)).fetchall()
+            found = rows_of(db, "SELECT id, scope, body FROM intents WHERE scope=? ORDER BY id", (str(scope),))
         return [rows.intent_of(*row) for row in found]
 
     def record(self, record_id: str) -> Record | None:
@@ -103,7 +104,7 @@ class LedgerReads:
         """Return path -> state of the scope's known files."""
         with self._reading() as db:
             query = "SELECT path, content_hash, object, size, mtime_ns FROM files WHERE scope=?"
-            return {row[0]: FileState(*row) for row in db.execute(query, (str(scope),)).fetchall()}
+            return {row[0]: FileState(*row) for row in rows_of(db, query, (str(scope),))}
 
     def file(self, scope: Scope, path: str) -> FileState | None:
         """Return the state of one known file."""
@@ -139,7 +140,7 @@ class LedgerReads:
             f"WHERE {' AND '.join(conditions)} ORDER BY seq DESC LIMIT ?"
         )
         with self._reading() as db:
-            return [Event(*row) for row in db.execute(query, (*arguments, limit)).fetchall()]
+            return [Event(*row) for row in rows_of(db, query, (*arguments, limit))]
 
     def checkpoints(self, scope: Scope, *, limit: int, path_contains: str = "") -> Sequence[Checkpoint]:
         """Return checkpoints, newest first; `path_contains` is case-insensitive."""
@@ -149,7 +150,7 @@ class LedgerReads:
             arguments.append(path_contains)
         query = f"SELECT id, at, scope, reason, author FROM checkpoints WHERE {where} ORDER BY seq DESC LIMIT ?"
         with self._reading() as db:
-            return [self._with_files(db, row) for row in db.execute(query, (*arguments, limit)).fetchall()]
+            return [self._with_files(db, row) for row in rows_of(db, query, (*arguments, limit))]
 
     def checkpoint(self, scope: Scope, checkpoint_id: str) -> Checkpoint | None:
         """Return one checkpoint of this scope."""
@@ -160,7 +161,7 @@ class LedgerReads:
 
     def _with_files(self, db: apsw.Connection, row: tuple[str, str, str, str, str]) -> Checkpoint:
         query = "SELECT path, before, after FROM checkpoint_files WHERE checkpoint=? ORDER BY position"
-        files = tuple(CheckpointFile(*file) for file in db.execute(query, (row[0],)).fetchall())
+        files = tuple(CheckpointFile(*file) for file in rows_of(db, query, (row[0],)))
         return Checkpoint(row[0], row[1], row[2], row[3], row[4], files)  # type: ignore[arg-type]  # a known reason
 
     def _last_seq(self, db: apsw.Connection, scope: Scope) -> int:
@@ -176,19 +177,19 @@ class LedgerReads:
         """Return status -> number of records."""
         with self._reading() as db:
             query = "SELECT status, count(*) FROM records WHERE scope=? GROUP BY status"
-            return dict(db.execute(query, (str(scope),)).fetchall())
+            return dict(rows_of(db, query, (str(scope),)))
 
     def scopes(self) -> Sequence[Scope]:
         """Return the scopes that have records or files."""
         with self._reading() as db:
             query = "SELECT scope FROM records UNION SELECT scope FROM files ORDER BY 1"
-            return [Scope.parse(row[0]) for row in db.execute(query).fetchall()]
+            return [Scope.parse(row[0]) for row in rows_of(db, query)]
 
     def skipped(self, scope: Scope) -> Sequence[tuple[str, str]]:
         """Return (path, reason) of the files the last sync did not read."""
         with self._reading() as db:
             query = "SELECT path, reason FROM skipped WHERE scope=? ORDER BY path"
-            return [(row[0], row[1]) for row in db.execute(query, (str(scope),)).fetchall()]
+            return [(row[0], row[1]) for row in rows_of(db, query, (str(scope),))]
 
     def size(self) -> tuple[int, int, int]:
         """Return (events, checkpoints, bytes on disk)."""
@@ -205,4 +206,4 @@ class LedgerReads:
             "GROUP BY subject ORDER BY max(seq)"
         )
         with self._reading() as db:
-            return [row[0] for row in db.execute(query, (str(scope), seq)).fetchall()]
+            return [row[0] for row in rows_of(db, query, (str(scope), seq))]

@@ -129,8 +129,8 @@ def intent_of(batch_id: str, scope: str, body: str) -> Entry:
         reason=fields["reason"],
         checkpoint_id=fields["checkpoint"],
         edits=tuple(
-            FileEdit(*names, tuple((start, end, text) for start, end, text in splices))
-            for *names, splices in fields["edits"]
+            FileEdit(edit[0], edit[1], edit[2], edit[3], edit[4], tuple(tuple(splice) for splice in edit[5]))
+            for edit in fields["edits"]
         ),
         changes=tuple(
             Change(kind, of_row(row_of_payload(payload)), before) for kind, payload, before in fields["changes"]

@@ -13,13 +13,14 @@ from typing import Any
 import apsw
 
 from memoranda.adapters.sqlite import ledger_rows as rows
+from memoranda.adapters.sqlite.connection import rows_of
 from memoranda.adapters.sqlite.objects import Objects
 from memoranda.domain.fingerprint import Fingerprints
 from memoranda.domain.report import Problem, Progress
 from memoranda.errors import IntegrityError
 
 _EVERY = 2_000
-_STATUS = rows.COLUMNS.index("status")
+_REASON = rows.COLUMNS.index("reason")
 
 
 class _Replay:
@@ -125,7 +126,7 @@ def _files(db: apsw.Connection, replay: _Replay) -> Iterator[Problem | tuple[str
 def _checkpoints(db: apsw.Connection, replay: _Replay) -> Iterator[Problem | tuple[str, int]]:
     seen = 0
     waiting = dict(replay.checkpoints)
-    for checkpoint, *head in db.execute("SELECT id, at, scope, reason, author FROM checkpoints").fetchall():
+    for checkpoint, *head in rows_of(db, "SELECT id, at, scope, reason, author FROM checkpoints"):
         seen += 1
         query = "SELECT path, before, after FROM checkpoint_files WHERE checkpoint=? ORDER BY position"
         files = [list(file) for file in db.execute(query, (checkpoint,)).fetchall()]
@@ -142,7 +143,7 @@ def _checkpoints(db: apsw.Connection, replay: _Replay) -> Iterator[Problem | tup
 def _objects(
     db: apsw.Connection, objects: Objects, replay: _Replay, progress: Progress | None
 ) -> Iterator[Problem | tuple[str, int]]:
-    needed = {str(row[3]) for row in replay.records.values() if row[_STATUS] != "withheld"}
+    needed = {str(row[3]) for row in replay.records.values() if not str(row[_REASON]).startswith("secret:")}
     needed.update(after for after, _ in replay.files.values() if after)
     for _, files in replay.checkpoints.values():
         needed.update(file[1] for file in files if file[1])

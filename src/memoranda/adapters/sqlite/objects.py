@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 import apsw
 
+from memoranda.adapters.sqlite.connection import rows_of
 from memoranda.domain.editing import apply_splices, splices
 from memoranda.errors import IntegrityError
 
@@ -93,7 +94,7 @@ class Objects:
     def drop(self, names: Iterator[str]) -> None:
         """Remove texts; what builds on one is made whole first."""
         for name in names:
-            for (child,) in self._db.execute("SELECT name FROM objects WHERE base=?", (name,)).fetchall():
+            for (child,) in rows_of(self._db, "SELECT name FROM objects WHERE base=?", (name,)):
                 text = self._expand(child)
                 if text is not None:
                     codec, data = _pack(text)
@@ -102,7 +103,7 @@ class Objects:
 
     def names(self) -> Iterator[str]:
         """Yield every name."""
-        for (name,) in self._db.execute("SELECT name FROM objects ORDER BY name").fetchall():
+        for (name,) in rows_of(self._db, "SELECT name FROM objects ORDER BY name"):
             yield name
 
 

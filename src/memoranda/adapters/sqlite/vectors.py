@@ -1,9 +1,12 @@
+# ruff: noqa: S608 - names of tables and columns are constants of this package; values are bound
 """The vector side of the index: exact search in memory over vectors kept as float32 blobs."""
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import apsw
 import numpy as np
@@ -17,6 +20,8 @@ from memoranda.errors import IntegrityError, InvalidInput
 from memoranda.ports import Vector
 
 _FLOAT_BYTES = 4
+_BATCH = 4_096
+"""Vectors read at a time, so that a large scope is not in memory twice while it is loaded."""
 
 Keys = NDArray[np.int64]
 
@@ -54,35 +59,35 @@ class VectorCache:
             self._reset(embedder)
         if generation == self._stamp:
             return
-        rows = connection.execute(
-            "SELECT key, vector FROM vectors WHERE embedder = ? AND stamp > ? ORDER BY id",
-            (embedder, self._stamp),
-        ).fetchall()
-        if rows:
-            self._append(
-                np.array([key for key, _ in rows], np.int64), _stacked([bytes(blob) for _, blob in rows])
+        fresh = (embedder, self._stamp)
+        changed = connection.execute("SELECT key FROM vectors WHERE embedder = ? AND stamp > ?", fresh)
+        keys = np.fromiter((key for (key,) in changed), np.int64)
+        if len(keys):
+            self._keep(~np.isin(self.keys, keys))
+            rows = connection.execute(
+                "SELECT key, vector FROM vectors WHERE embedder = ? AND stamp > ?", fresh
             )
+            while batch := list(itertools.islice(rows, _BATCH)):
+                self._append(batch, room=self._count + len(keys))
         count = connection.execute("SELECT count(*) FROM vectors WHERE embedder = ?", (embedder,)).get
         if count != self._count:
             alive = connection.execute("SELECT key FROM vectors WHERE embedder = ?", (embedder,))
             self._keep(np.isin(self.keys, np.fromiter((key for (key,) in alive), np.int64, count)))
         self._stamp = generation
 
-    def _append(self, keys: Keys, vectors: Vector) -> None:
+    def _append(self, rows: Sequence[Any], *, room: int) -> None:
+        vectors = _stacked([blob for _, blob in rows])
         if self._count and vectors.shape[1] != self._matrix.shape[1]:
             raise IntegrityError("vectors of one embedder have different lengths; run `memoranda reindex`")
-        self._keep(~np.isin(self.keys, keys))
-        needed = self._count + len(keys)
+        needed = self._count + len(rows)
         if needed > len(self._keys):
-            room = needed if not self._count else needed + needed // 4
-            grown = np.empty((room, vectors.shape[1]), np.float32)
+            size = room if not self._count else room + room // 4
+            grown = np.empty((size, vectors.shape[1]), np.float32)
             if self._count:
                 grown[: self._count] = self.matrix
-            self._keys, self._matrix = (
-                np.concatenate([self.keys, np.zeros(room - self._count, np.int64)]),
-                grown,
-            )
-        self._keys[self._count : needed] = keys
+            self._keys = np.concatenate([self.keys, np.zeros(size - self._count, np.int64)])
+            self._matrix = grown
+        self._keys[self._count : needed] = [key for key, _ in rows]
         self._matrix[self._count : needed] = vectors
         self._count = needed
 
@@ -95,7 +100,7 @@ class VectorCache:
         self._count = kept
 
 
-def _stacked(blobs: Sequence[bytes]) -> Vector:
+def _stacked(blobs: Sequence[Any]) -> Vector:
     width = len(blobs[0])
     joined = b"".join(blobs)
     if width % _FLOAT_BYTES or len(joined) != width * len(blobs):
@@ -104,8 +109,7 @@ def _stacked(blobs: Sequence[bytes]) -> Vector:
 
 
 def check_query(query: Vector) -> None:
-    """Refuse a query vector that is not float32: another type would convert the whole matrix, at four times
-    the cost.
+    """Refuse a query vector that is not float32: it would convert the whole matrix, at four times the cost.
 
     Raises:
         InvalidInput: type or shape is wrong.
@@ -117,7 +121,13 @@ def check_query(query: Vector) -> None:
 
 
 def nearest(
-    connection: apsw.Connection, scope: Scope, cache: VectorCache, query: Vector, limit: int, filters: Filters
+    connection: apsw.Connection,
+    scope: Scope,
+    cache: VectorCache,
+    query: Vector,
+    *,
+    limit: int,
+    filters: Filters,
 ) -> list[tuple[int, float]]:
     """Return (key, cosine) of the nearest passages that pass the filters."""
     keys, matrix = cache.keys, cache.matrix
@@ -164,7 +174,10 @@ def _allowed(
         return None
     values["scope"] = str(scope)
     if filters == Filters(valid_at=filters.valid_at):
-        outside = f"SELECT p.key FROM current p WHERE p.scope = :scope AND (p.valid_from <> '' OR p.valid_to <> '') AND NOT (1{where})"
+        outside = (
+            "SELECT p.key FROM current p WHERE p.scope = :scope "
+            f"AND (p.valid_from <> '' OR p.valid_to <> '') AND NOT (1{where})"
+        )
         excluded = [key for (key,) in connection.execute(outside, values)]
         return ~np.isin(keys, np.array(excluded, np.int64)) if excluded else None
     inside = connection.execute(f"SELECT p.key FROM current p WHERE p.scope = :scope{where}", values)
@@ -199,14 +212,21 @@ def count_pending(connection: apsw.Connection, scope: Scope, embedder: int) -> i
     """Count current passages without a vector of this embedder."""
     return int(
         connection.execute(
-            "SELECT (SELECT count(*) FROM current WHERE scope = ?) - (SELECT count(*) FROM vectors WHERE embedder = ?)",
+            "SELECT (SELECT count(*) FROM current WHERE scope = ?) "
+            "- (SELECT count(*) FROM vectors WHERE embedder = ?)",
             (str(scope), embedder),
         ).get
     )
 
 
 def store(
-    connection: apsw.Connection, scope: Scope, identity: str, keys: Sequence[int], vectors: Vector, stamp: int
+    connection: apsw.Connection,
+    scope: Scope,
+    identity: str,
+    keys: Sequence[int],
+    vectors: Vector,
+    *,
+    stamp: int,
 ) -> int:
     """Write vectors for those keys that still exist; returns how many."""
     number = embedder_id(connection, identity, create=True)
@@ -221,7 +241,8 @@ def store(
         int(key): vector.tobytes() for key, vector in zip(keys, vectors, strict=True) if int(key) in alive
     }
     connection.executemany(
-        "INSERT OR REPLACE INTO vectors(scope, key, embedder, stamp, vector, checksum) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO vectors(scope, key, embedder, stamp, vector, checksum) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
         [
             (str(scope), key, number, stamp, blob, checksum((str(scope), key, identity, blob)))
             for key, blob in rows.items()
@@ -231,8 +252,7 @@ def store(
 
 
 def settle(connection: apsw.Connection, scope: Scope) -> None:
-    """Let the newest embedder answer once nothing is pending for it, or where the one that answers has no
-    vectors.
+    """Let the newest embedder answer once nothing is pending for it, or the one that answers has nothing.
 
     What other embedders left is dropped when an embedder takes over complete.
     """

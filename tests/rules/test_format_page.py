@@ -1,0 +1,73 @@
+"""Holds the format page to the ledger: tables, columns and event kinds."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import apsw
+
+from memoranda.adapters.sqlite.ledger_schema import migrate
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "memoranda"
+FORMAT = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
+
+MAKERS = ("note", "_event", "_change", "Change")
+"""Functions and classes that are given the kind of an event."""
+
+_CODE = re.compile(r"`([^`\n]+)`")
+_EVENT = re.compile(r"[a-z]+\.[a-z_]+")
+
+
+def ledger_tables() -> dict[str, set[str]]:
+    """Return table -> columns of a new ledger."""
+    database = apsw.Connection(":memory:")
+    migrate(database)
+    tables = [row[0] for row in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    return {
+        table: {row[0] for row in database.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+        for table in tables
+    }
+
+
+def documented_tables() -> dict[str, set[str]]:
+    """Return table -> columns as the format page names them: the first cells of the first table below."""
+    found: dict[str, set[str]] = {}
+    for section in re.split(r"^### ", FORMAT, flags=re.MULTILINE)[1:]:
+        name = re.match(r"`(\w+)`\n", section)
+        head = section.find("| column |")
+        if name and head >= 0:
+            rows = section[head:].split("\n\n", 1)[0].splitlines()[2:]
+            found[name[1]] = {column for row in rows for column in _CODE.findall(row.split("|")[1])}
+    return found
+
+
+def test_every_table_and_column_is_documented() -> None:
+    """The format page names exactly the tables and columns that a ledger has."""
+    tables = ledger_tables()
+    assert "hash" in tables["events"]
+    assert documented_tables() == tables
+
+
+def emitted_kinds() -> set[str]:
+    """Return every event kind that the source writes: texts with a dot in calls that make events."""
+    kinds: set[str] = set()
+    for module in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in MAKERS:
+                texts = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant)]
+                kinds.update(text for text in texts if isinstance(text, str) and _EVENT.fullmatch(text))
+    return kinds
+
+
+def test_every_event_kind_is_documented() -> None:
+    """The format page names exactly the event kinds that the source writes."""
+    kinds = emitted_kinds()
+    assert {"batch.committed", "record.created", "record.withheld"} <= kinds
+    section = FORMAT.split("### `events`", 1)[1].split("### ", 1)[0]
+    assert {code for code in re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE) if "." in code} == kinds

@@ -1,0 +1,127 @@
+"""Tests of what recall finds by words alone: many scripts, symbols, and odd questions."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from recall_setup import TopicEmbedder, ask, fill, ids
+
+from memoranda.adapters.sqlite.index import SqliteIndex
+from memoranda.domain.scope import APPLICATION, Viewer
+from memoranda.services.embedding import embed_pending
+from memoranda.testing.index_suite import SCOPE
+from memoranda.testing.memory_index import MemoryIndex
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[SqliteIndex]:
+    """Return an empty index."""
+    index = SqliteIndex(tmp_path / "index")
+    yield index
+    index.close()
+
+
+LANGUAGES = {
+    "zh": "这个进程的内存管理很好", "ja": "彼は長期記憶システムを設計した",
+    "ko": "에이전트는 메모리를 관리한다", "th": "หน่วยความจำของเครื่องนี้เต็มแล้ว",
+    "ru": "Долгая память агента", "ar": "هٰذا كِتَابٌ قديم", "hi": "यह किताब पुरानी है",
+    "de": "Frau Müller wohnt in der Straße",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("内存", "zh"), ("存", "zh"), ("内存管理", "zh"), ("記憶", "ja"), ("長期記憶システム", "ja"),
+        ("메모리", "ko"), ("관리", "ko"),
+        ("ความจำ", "th"), ("память", "ru"), ("ПАМЯТЬ", "ru"), ("كتاب", "ar"), ("किताब", "hi"),
+        ("Müller", "de"), ("muller", "de"),
+        ("strasse", "de"), ("Straße", "de"),
+    ],
+)  # fmt: skip
+def test_words_of_many_scripts_are_found(index: SqliteIndex, question: str, expected: str) -> None:
+    """By words alone each language finds its own text first, in the middle of a run without spaces too."""
+    fill(index, **LANGUAGES)
+    assert ids(ask(index, question))[:1] == [f"rec_{expected}"]
+
+
+SYMBOLS = {
+    "cs": "The service is written in C# by Ann", "c": "The driver is written in C by Bob",
+    "cpp": "The engine is written in C++",
+    "net": "We target .NET eight", "plain_net": "The net was torn", "tag": "Filed under #release",
+    "plain_tag": "The release is late",
+    "name": "Ask @carol first", "plain_name": "Carol sings", "version": "Pinned to 1.2.3 for now",
+    "parts": "Pages 1 2 3 are gone",
+    "win": "Logs are in C:\\Users\\x\\logs", "dotted": "See a.b.c there", "dash": "The foo-bar flag",
+    "foo": "Only foo here",
+    "force": "Never pass --force", "mail": "Write to user@host.com", "slash": "Edit src/main.py",
+    "colon": "Set key:value",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "absent"),
+    [
+        ("C#", "cs", "c"), ("c#", "cs", "cpp"), ("C++", "cpp", "c"), ("C", "c", "cs"),
+        (".NET", "net", None), ("#release", "tag", None),
+        ("@carol", "name", None), ("1.2.3", "version", None), ("C:\\Users\\x\\logs", "win", None),
+        ("a.b.c", "dotted", None),
+        ("foo-bar", "dash", None), ("--force", "force", None), ("user@host.com", "mail", None),
+        ("src/main.py", "slash", None),
+        ("key:value", "colon", None), ("foo AND NOT bar", "dash", None), ("NEAR(foo)", "dash", None),
+        ("foo*", "dash", None),
+        ("main.py", "slash", None), ("host.com", "mail", None), ("carol", "name", None),
+    ],
+)  # fmt: skip
+def test_symbols_that_touch_a_word_matter(
+    index: SqliteIndex, question: str, first: str, absent: str | None
+) -> None:
+    """The text with the very word comes first, and a letter with a sign is not the letter."""
+    fill(index, **SYMBOLS)
+    found = ids(ask(index, question, limit=20, min_score=0.0))
+    assert found[0] == f"rec_{first}"
+    assert f"rec_{absent}" not in found
+
+
+def test_ten_thousand_odd_questions_never_fail(index: SqliteIndex) -> None:
+    """Generated questions of every sign, operator and script raise nothing, and plain ones find."""
+    fill(index, **LANGUAGES, **SYMBOLS)
+    pieces = (
+        *map(chr, range(33, 127)), " ", "  ", "\t", "\n", "\x00", "\x1f", "\u200b", "\u202e", "\ufeff",
+        "\ud800", "\udfff", "‖", "¦",
+        "AND", "OR", "NOT", "NEAR", "NEAR(a b, 2)", "col:", "terms:", "{terms}", "-", "^", "*", '"', '""',
+        "'", "''", "--", "/*", "*/", ";",
+        "foo", "release", "C#", "内存", "記", "메모리", "ความจำ", "كتاب", "שלום", "किताब", "é", "e\u0301",
+        "😀", "👨‍👩‍👧", "🇩🇪", "\U0010ffff", "ﷺ", "½",
+    )  # fmt: skip
+    generator = random.Random(20260131)
+    viewer = Viewer(APPLICATION, SCOPE, frozenset({SCOPE}))
+    for _ in range(10_000):
+        text = generator.choice(("", " ")).join(generator.choices(pieces, k=generator.randint(0, 12)))
+        ask(index, text, viewer=viewer)
+    for long in (
+        "foo " * 25_000,
+        '"' * 100_000,
+        "内" * 100_000,
+        "a-" * 50_000,
+        " ".join(map(str, range(20_000))),
+    ):
+        ask(index, long, viewer=viewer)
+    assert ids(ask(index, "release late")) != []
+
+
+def test_the_fake_index_answers_alike(index: SqliteIndex) -> None:
+    """The index in memory gives the same hits and scores as the built-in one."""
+    fake = MemoryIndex()
+    embedder = TopicEmbedder()
+    for each in (index, fake):
+        fill(each, **LANGUAGES, **SYMBOLS, a="peach jam", b="apricot tree in the night")
+        embed_pending(each, embedder, None, SCOPE)
+    for question in ("release", "peach night", "written in C#", "内存", '"in the night"', ""):
+        real, made_up = (ask(each, question, embedder=embedder, limit=10) for each in (index, fake))
+        assert ids(real) == ids(made_up)
+        assert [hit.score for hit in real.hits] == pytest.approx([hit.score for hit in made_up.hits])
+        assert ids(real)
