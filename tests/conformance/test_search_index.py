@@ -217,7 +217,7 @@ def test_a_flipped_byte_on_disk_is_found(index: SqliteIndex, root: Path) -> None
     embed(index, "m", {"rec_1": vector})
     index.close()
     pristine = database(root).read_bytes()
-    marks = (b'"text": "apricotisms', b"apricot everywher", b"apricotisms everywhere", vector.tobytes())
+    marks = (b'"text":"apricotisms', b"apricot everywher", b"apricotisms everywhere", vector.tobytes())
     assert list(index.check(SCOPE)) == []
     for mark in marks:
         at = pristine.find(mark)

@@ -131,7 +131,18 @@ def test_an_agent_that_is_named_by_nobody_is_an_error(cli: CommandLine) -> None:
         assert failed.json["error"]["code"] == "missing_identity"
 
 
-def test_the_configuration_to_paste_names_home_and_agent(cli: CommandLine, home: Path) -> None:
-    """`mcp --json` prints what a client needs to start this server."""
+def test_the_configuration_to_paste_starts_this_server(cli: CommandLine, home: Path, tmp_path: Path) -> None:
+    """`mcp --json` prints a command that works from any folder and names home and agent."""
     server = cli("mcp", "--agent", "ada", "--json").json["mcpServers"]["memoranda"]
-    assert server == {"command": "memoranda", "args": ["mcp", "--home", str(home), "--agent", "ada"]}
+    assert server["args"][-5:] == ["mcp", "--home", str(home), "--agent", "ada"]
+    environment = {name: value for name, value in cli.clean().items() if name != "MEMORANDA_HOME"}
+
+    async def run() -> Any:
+        parameters = StdioServerParameters(
+            command=server["command"], args=server["args"], env=environment, cwd=tmp_path
+        )
+        async with Client(parameters, mode="legacy") as client:
+            return (await client.call_tool("memory_save", {"content": TEA})).structured_content
+
+    assert anyio.run(run)["saved"] is True
+    assert cli("search", "green tea", "--agent", "ada", "--json").json["results"][0]["author"] == "agent:ada"

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from tests.interfaces.command_line import TEA, CommandLine
@@ -24,11 +25,14 @@ def test_watch_reports_edits_until_interrupted(cli: CommandLine, home: Path) -> 
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["added"] == 0
         (home / "MEMORY.md").write_text(f"- {TEA}\n", encoding="utf-8")
-        added = 0
-        while not added:
-            added = json.loads(process.stdout.readline())["added"]
-        assert added == 1
-        assert TEA in cli("search", "green tea", "--no-sync", "--json").json["results"][0]["text"]
+        found: list[dict[str, str]] = []
+        for _ in range(100):
+            found = cli("search", "green tea", "--no-sync", "--json").json["results"]
+            if found:
+                break
+            time.sleep(0.2)
+        assert TEA in found[0]["text"]
+        assert json.loads(process.stdout.readline())["added"] == 1
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
         assert process.returncode == 0

@@ -205,7 +205,7 @@ CLAIMS = [
     ("docs/concepts.md", f"more than {MAX_WRITE_BYTES // 1024} KiB in one write"),
     ("docs/architecture.md", f"tried again up to {ATTEMPTS} times"),
     ("docs/architecture.md", f"within {WAIT_SECONDS:.0f} seconds"),
-    ("docs/architecture.md", f"for up to {BUSY_MILLISECONDS // 1000} seconds"),
+    ("docs/architecture.md", f"waits up to {BUSY_MILLISECONDS // 1000} seconds"),
     ("docs/architecture.md", f"in groups of {BATCH}"),
     ("docs/decisions/0002-index-is-derived.md", f"{OPEN_INDEXES} are open at a time"),
 ]

@@ -98,7 +98,19 @@ def recall(
     relevant = not candidates or not words.terms or ranking.is_relevant(candidates, query.min_score)
     hits = tuple(_hits(ranked, query, locate, journal)) if relevant else ()
     journal.step("files")
-    trace = Trace(
+    trace = _trace(query, words, scopes, meaning, candidates, journal)
+    return RecallResult(hits=hits, mode=_mode(meaning), trace=trace, relevant=relevant)
+
+
+def _trace(
+    query: Query,
+    words: ParsedQuery,
+    scopes: Sequence[Scope],
+    meaning: _Meaning | None,
+    candidates: Sequence[Candidate],
+    journal: _Journal,
+) -> Trace:
+    return Trace(
         terms=words.terms,
         phrases=tuple(" ".join(phrase) for phrase in words.phrases),
         scopes=tuple(map(str, scopes)),
@@ -111,7 +123,6 @@ def recall(
         notes=tuple(journal.notes),
         milliseconds=tuple(journal.times),
     )
-    return RecallResult(hits=hits, mode=_mode(meaning), trace=trace, relevant=relevant)
 
 
 def _mode(meaning: _Meaning | None) -> Mode:

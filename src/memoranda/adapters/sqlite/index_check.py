@@ -14,6 +14,8 @@ from memoranda.domain.scope import Scope
 from memoranda.errors import IntegrityError
 
 _MAX_PAGE_PROBLEMS = 20
+_SEGMENT_BITS = 37
+"""A page's id in an FTS5 data table is its segment times two to this power, plus more (SQLite's fts5_index.c)."""
 
 
 def problems(path: Path, scope: Scope) -> list[str]:
@@ -28,7 +30,7 @@ def problems(path: Path, scope: Scope) -> list[str]:
     except IntegrityError as error:
         return [str(error)]
     try:
-        for inspect in (_pages, _keywords, _rows, _vectors):
+        for inspect in (_pages, _keywords, _leaves, _rows, _vectors, _answering):
             try:
                 with foreign_errors(path):
                     found += inspect(connection)
@@ -57,6 +59,17 @@ def _keywords(connection: apsw.Connection) -> list[str]:
             )
         except apsw.CorruptError:
             found.append(f"the keyword table of {table} passages does not match its rows")
+    return found
+
+
+def _leaves(connection: apsw.Connection) -> list[str]:
+    """Check that the first words of keyword segments lead to their pages; FTS5's own check looks the other way."""
+    found = []
+    for table in TABLES:
+        segments = f"SELECT DISTINCT id >> {_SEGMENT_BITS} FROM {table}_words_data WHERE id >> {_SEGMENT_BITS}"
+        listed = f"SELECT DISTINCT segid FROM {table}_words_idx"
+        if set(connection.execute(segments)) != set(connection.execute(listed)):
+            found.append(f"the keyword table of {table} passages does not lead to all of its pages")
     return found
 
 
@@ -89,3 +102,16 @@ def _vectors(connection: apsw.Connection) -> list[str]:
         for *values, check, record in rows
         if checksum(values) != check
     ]
+
+
+def _answering(connection: apsw.Connection) -> list[str]:
+    """Check that the embedder that answers has vectors where there are any, and that none is newer than the index."""
+    found = []
+    active = "(SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'embedder')"
+    query = f"SELECT EXISTS(SELECT 1 FROM vectors) AND NOT EXISTS(SELECT 1 FROM vectors WHERE embedder = {active})"
+    if connection.execute(query).get:
+        found.append("the embedder that should answer has no vectors, others have")
+    newest = connection.execute("SELECT coalesce(max(stamp), 0) FROM vectors").get
+    if int(connection.execute("SELECT value FROM meta WHERE name = 'generation'").get) < newest:
+        found.append("a vector is newer than the last change")
+    return found

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING, asdict, fields
+from functools import lru_cache
 from typing import Any
 
 from memoranda.domain.passage import IndexedPassage, Passage
@@ -79,31 +80,48 @@ def tag_pattern(tag: str) -> str:
 
 def decoded(data: bytes) -> Passage:
     """Read a passage from its stored form."""
-    fields = json.loads(data)
-    raw = fields.pop("record")
-    raw["scope"] = Scope.parse(raw["scope"])
-    raw["author"] = Principal.parse(raw["author"])
-    raw["kind"], raw["trust"], raw["status"] = Kind(raw["kind"]), Trust(raw["trust"]), Status(raw["status"])
-    provenance = raw["provenance"]
-    provenance["epistemic"] = Epistemic(provenance["epistemic"])
-    provenance["evidence"] = tuple(provenance["evidence"])
-    raw["provenance"] = Provenance(**provenance)
-    for name in ("heading", "tags", "derived_from"):
-        raw[name] = tuple(raw[name])
-    return Passage(record=Record(**raw), **fields)
+    fields_of = json.loads(data)
+    raw = fields_of.pop("record")
+    for name, read in _READERS.items():
+        if name in raw:
+            raw[name] = read(raw[name])
+    return Passage(record=Record(**raw), **fields_of)
+
+
+def _provenance(raw: dict[str, Any]) -> Provenance:
+    raw["epistemic"] = Epistemic(raw["epistemic"])
+    raw["evidence"] = tuple(raw["evidence"])
+    return Provenance(**raw)
+
+
+_READERS: dict[str, Callable[[Any], object]] = {
+    "scope": lru_cache(maxsize=256)(Scope.parse),
+    "author": lru_cache(maxsize=256)(Principal.parse),
+    "kind": Kind, "trust": Trust, "status": Status, "provenance": _provenance,
+    "heading": tuple, "tags": tuple, "derived_from": tuple,
+}  # fmt: skip
+_WRITERS: dict[str, Callable[[Any], object]] = {"scope": str, "author": str, "provenance": asdict}
+_DEFAULTS = {
+    field.name: field.default_factory() if field.default_factory is not MISSING else field.default
+    for field in fields(Record)
+}
 
 
 def _encoded(passage: Passage) -> bytes:
-    record = asdict(passage.record)
-    record["scope"], record["author"] = str(passage.record.scope), str(passage.record.author)
-    fields = {
+    """Write a passage as JSON; fields of the record that have their default are left out."""
+    record = {
+        name: _WRITERS[name](value) if name in _WRITERS else value
+        for name, default in _DEFAULTS.items()
+        if (value := getattr(passage.record, name)) != default
+    }
+    said = {
         "id": passage.id, "part": passage.part, "parts": passage.parts, "file_title": passage.file_title,
         "text": passage.text, "record": record,
     }  # fmt: skip
     try:
-        return json.dumps(fields, ensure_ascii=False).encode()
+        return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:  # lone surrogates travel as escapes
-        return json.dumps(fields).encode()
+        return json.dumps(said).encode()
 
 
 def _tag_column(tags: Sequence[str]) -> str:

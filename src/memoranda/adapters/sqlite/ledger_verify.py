@@ -29,19 +29,22 @@ class _Replay:
     def __init__(self) -> None:
         self.records: dict[str, tuple[object, ...]] = {}
         self.files: dict[tuple[str, str], tuple[str, str]] = {}
-        self.checkpoints: dict[str, tuple[tuple[str, ...], list[list[str]]]] = {}
+        self.checkpoints: dict[str, tuple[tuple[object, ...], list[list[object]]]] = {}
+        self.pruned = False
 
-    def apply(self, at: str, principal: str, kind: str, scope: str, payload: dict[str, Any]) -> None:
+    def apply(self, seq: int, at: str, principal: str, kind: str, scope: str, payload: dict[str, Any]) -> None:
         if kind.startswith("record."):
             row = rows.row_of_payload(payload["record"])
             self.records[str(row[0])] = row
         elif kind == "checkpoints.pruned":
+            self.pruned = True
             for checkpoint in payload["checkpoints"]:
                 self.checkpoints.pop(checkpoint, None)
         elif kind in ("batch.committed", "batch.discarded"):
             if "checkpoint" in payload:
-                head = (at, scope, payload["reason"], principal)
-                self.checkpoints[payload["checkpoint"]] = (head, [file[:3] for file in payload["files"]])
+                head = (seq, at, scope, payload["reason"], principal)
+                files = [[position, *file[:3]] for position, file in enumerate(payload["files"])]
+                self.checkpoints[payload["checkpoint"]] = (head, files)
             if kind == "batch.committed":
                 for path, _, after, content_hash in payload["files"]:
                     self.files[scope, path] = (after, content_hash)
@@ -86,7 +89,7 @@ def _chain(
         if prints.event(fields, prev_hash) != digest:
             yield Problem("chain", name, "its fields do not fit its hash")
         try:
-            replay.apply(at, principal, kind, scope, json.loads(payload))
+            replay.apply(seq, at, principal, kind, scope, json.loads(payload))
         except (ValueError, KeyError, TypeError):
             yield Problem("chain", name, "its payload cannot be read")
         previous, expected = digest, seq + 1
@@ -126,9 +129,9 @@ def _files(db: apsw.Connection, replay: _Replay) -> Iterator[Problem | tuple[str
 def _checkpoints(db: apsw.Connection, replay: _Replay) -> Iterator[Problem | tuple[str, int]]:
     seen = 0
     waiting = dict(replay.checkpoints)
-    for checkpoint, *head in rows_of(db, "SELECT id, at, scope, reason, author FROM checkpoints"):
+    for checkpoint, *head in rows_of(db, "SELECT id, seq, at, scope, reason, author FROM checkpoints"):
         seen += 1
-        query = "SELECT path, before, after FROM checkpoint_files WHERE checkpoint=? ORDER BY position"
+        query = "SELECT position, path, before, after FROM checkpoint_files WHERE checkpoint=? ORDER BY position"
         files = [list(file) for file in db.execute(query, (checkpoint,)).fetchall()]
         expected = waiting.pop(checkpoint, None)
         if expected is None:
@@ -146,7 +149,7 @@ def _objects(
     needed = {str(row[3]) for row in replay.records.values() if not str(row[_REASON]).startswith("secret:")}
     needed.update(after for after, _ in replay.files.values() if after)
     for _, files in replay.checkpoints.values():
-        needed.update(file[1] for file in files if file[1])
+        needed.update(str(file[2]) for file in files if file[2])
     total = int(db.execute("SELECT count(*) FROM objects").get)
     seen = 0
     for name in objects.names():
@@ -160,4 +163,21 @@ def _objects(
             progress("checking objects", seen, total)
     for name in sorted(needed):
         yield Problem("objects", f"object {name}", "it is missing")
+    yield from _depths(db, replay)
     yield "objects", seen
+
+
+def _depths(db: apsw.Connection, replay: _Replay) -> Iterator[Problem]:
+    """The depth of every object: how many differences build on it in a row; what was pruned may have been more."""
+    rows_ = {name: (base, depth) for name, base, depth in db.execute("SELECT name, base, depth FROM objects")}
+    real = dict.fromkeys(rows_, 0)
+    for name in rows_:
+        steps, current = 0, name
+        while (base := rows_[current][0]) in rows_ and steps < len(rows_):
+            steps, current = steps + 1, base
+            if real[current] >= steps:
+                break
+            real[current] = steps
+    for name, (_, depth) in rows_.items():
+        if depth < real[name] or (depth > real[name] and not replay.pruned):
+            yield Problem("objects", f"object {name}", "its depth is not that of the differences that build on it")
