@@ -73,9 +73,7 @@ def _lines(path: Path) -> list[dict[str, str]]:
 
 
 def _record(ident: str, path: str, heading: tuple[str, ...] = ()) -> Record:
-    return Record(
-        id=ident, scope=SCOPE, path=path, block_hash="", heading=heading, author=APPLICATION, recorded_at=NOW
-    )
+    return Record(id=ident, scope=SCOPE, path=path, block_hash="", heading=heading, author=APPLICATION, recorded_at=NOW)
 
 
 def _load_beir(folder: Path) -> Collection:
@@ -191,9 +189,7 @@ def bootstrap(base: Sequence[Scores], other: Sequence[Scores], metric: str) -> t
     """Return (difference, 2.5 %, 97.5 %) of `other` over `base`, resampling questions in pairs."""
     differences = [b[metric] - a[metric] for a, b in zip(base, other, strict=True)]
     generator = random.Random(7)
-    means = sorted(
-        sum(generator.choices(differences, k=len(differences))) / len(differences) for _ in range(SAMPLES)
-    )
+    means = sorted(sum(generator.choices(differences, k=len(differences))) / len(differences) for _ in range(SAMPLES))
     return sum(differences) / len(differences), means[SAMPLES // 40], means[-SAMPLES // 40]
 
 
@@ -208,9 +204,7 @@ def report(collection: Collection, index: SqliteIndex, embedder: Embedder | None
         rows = results[name] = measure(collection, index, embedder, mode)
         spent = (time.perf_counter() - start) * 1000 / len(rows)
         held = held_back(collection, index, embedder, mode, without_bar=rows)
-        print(
-            f"  {name:>9} " + " ".join(f"{mean(rows, m):9.4f}" for m in METRICS) + f" {spent:9.2f} {held:9}"
-        )
+        print(f"  {name:>9} " + " ".join(f"{mean(rows, m):9.4f}" for m in METRICS) + f" {spent:9.2f} {held:9}")
     if "default" in results:
         for metric in METRICS:
             gain, low, high = bootstrap(results["keyword"], results["default"], metric)
@@ -219,9 +213,7 @@ def report(collection: Collection, index: SqliteIndex, embedder: Embedder | None
 
 def main() -> None:
     """Measure every folder and print one table per collection."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="+", type=Path)
     parser.add_argument("--embedder", default="minilm", help="address of the embedder, or none")
     parser.add_argument("--cache", type=Path, help="keep vectors in this file between runs")

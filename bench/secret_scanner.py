@@ -27,9 +27,7 @@ SEEDS = 50
 
 def main() -> None:
     """Print the three tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=Path)
     arguments = parser.parse_args()
     scanner = DetectSecretsScanner()

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-
 from memoranda.adapters import registry
 from memoranda.adapters.files.documents import FileDocuments
 from memoranda.adapters.files.home import open_key, open_state

@@ -122,7 +122,9 @@ _TABLES = ("teams", "server.tokens")
 """Keys that hold tables of a person's own names; they come from `memoranda.toml` alone."""
 
 
-def load(home: Path, *, settings: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None) -> Config:
+def load(
+    home: Path, *, settings: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None
+) -> Config:
     """Read all settings of a home.
 
     Raises:
@@ -206,7 +208,7 @@ def _teams(tables: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
         team = key.removeprefix("teams.")
         members = entry.get("members") if isinstance(entry, dict) and len(entry) == 1 else None
         if not isinstance(members, list):
-            raise ConfigurationError(f"[{key}] needs exactly one key: members = [\"agent-id\", …]")
+            raise ConfigurationError(f'[{key}] needs exactly one key: members = ["agent-id", …]')
         try:
             teams[check_id("team", team)] = tuple(check_id("agent", str(member)) for member in members)
         except InvalidInput as error:

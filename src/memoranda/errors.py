@@ -81,7 +81,7 @@ class BackendError(MemorandaError):
     code = "backend"
 
 
-class Busy(BackendError):
+class Busy(BackendError):  # noqa: N818
     """Raised when a lock was not free in time; nothing was changed."""
 
     code = "busy"

@@ -29,7 +29,16 @@ from memoranda.domain.report import (
     SyncReport,
     VerifyReport,
 )
-from memoranda.domain.scope import APPLICATION, OPERATOR, REALM, Principal, Scope, Viewer, agent_scope, check_id
+from memoranda.domain.scope import (
+    APPLICATION,
+    OPERATOR,
+    REALM,
+    Principal,
+    Scope,
+    Viewer,
+    agent_scope,
+    check_id,
+)
 from memoranda.domain.times import read_time
 from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.ports import Embedder, EmbeddingCache
@@ -61,7 +70,9 @@ class Embedders(Protocol):
 class Watcher(Protocol):
     """Watches folders for changes."""
 
-    def changes(self, folders: Sequence[Path], *, stop: threading.Event, debounce: float, timeout: float) -> Iterator[None]:
+    def changes(
+        self, folders: Sequence[Path], *, stop: threading.Event, debounce: float, timeout: float
+    ) -> Iterator[None]:
         """Yield after every burst of changes and after `timeout` seconds without one, until `stop` is set."""
         ...
 
@@ -204,7 +215,10 @@ class Memory(AbstractContextManager["Memory"]):
             folders = sorted({Path(documents.workspace(scope)) for scope in self._scopes(None)} | {self.home})
             self._refresh(on_sync, on_error)
             for _ in self._parts.watcher.changes(
-                [folder for folder in folders if folder.is_dir()], stop=stop, debounce=debounce, timeout=resync
+                [folder for folder in folders if folder.is_dir()],
+                stop=stop,
+                debounce=debounce,
+                timeout=resync,
             ):
                 break
 
@@ -316,9 +330,7 @@ class Agent:
         stores = self._parts.stores
         checkpoints.find(stores, self.scope, checkpoint_id)
         sync_service.sync(stores, [self.scope])
-        return checkpoints.restore(
-            stores, self.viewer.principal, self.scope, checkpoint_id, tool="checkpoint_restore"
-        )
+        return checkpoints.restore(stores, self.viewer.principal, self.scope, checkpoint_id, tool="checkpoint_restore")
 
     def undo(self, count: int = 1) -> BatchOutcome:
         """Take back this scope's last changes. Raises NotFound where there are not so many."""

@@ -115,10 +115,11 @@ class SearchIndex(Protocol):
         retire: Sequence[Passage] = (),
         mark: tuple[int, int] | None = None,
     ) -> bool:
-        """In one transaction drop every passage of the record ids in `remove`, of the records of `passages` and of
-        `retire`, then add `passages` to the current table and `retire` to the history table.
+        """Replace records in one transaction.
 
-        A passage whose embedding text is unchanged keeps its vector. `mark` (from, to) moves `IndexState.applied`,
+        Every passage of the record ids in `remove`, of the records of `passages` and of `retire` is dropped; then
+        `passages` go into the current table and `retire` into the history table. A passage whose embedding text is
+        unchanged keeps its vector. `mark` (from, to) moves `IndexState.applied`,
         the last ledger event that the index has seen, if it is at `from`. Returns whether it is at `to` now; True
         without a mark.
         """
@@ -137,7 +138,12 @@ class SearchIndex(Protocol):
         ...
 
     def search_text(
-        self, scope: Scope, terms: Sequence[str], phrases: Sequence[Sequence[str]], limit: int, filters: Filters
+        self,
+        scope: Scope,
+        terms: Sequence[str],
+        phrases: Sequence[Sequence[str]],
+        limit: int,
+        filters: Filters,
     ) -> Sequence[int]:
         """Return keys of the best passages holding any term (and every phrase), best first by BM25."""
         ...
@@ -153,8 +159,10 @@ class SearchIndex(Protocol):
     def search_vector(
         self, scope: Scope, identity: str, query: Vector, limit: int, filters: Filters
     ) -> Sequence[tuple[int, float]] | None:
-        """Return (key, cosine) of the nearest passages, nearest first, equal ones by key, exactly; None where the
-        scope's vectors are of another identity. `query` must be float32."""
+        """Return (key, cosine) of the nearest passages, exactly: nearest first, equal ones by key.
+
+        None where the scope's vectors are of another identity. `query` must be float32.
+        """
         ...
 
     def similarities(self, scope: Scope, identity: str, query: Vector, keys: Sequence[int]) -> Mapping[int, float]:
@@ -170,8 +178,10 @@ class SearchIndex(Protocol):
         ...
 
     def put_vectors(self, scope: Scope, identity: str, keys: Sequence[int], vectors: Vector) -> int:
-        """Store vectors for keys that still exist; the scope answers with them once none is pending, or at once when
-        it had none of another identity. Returns how many were stored."""
+        """Store vectors for keys that still exist and return how many were stored.
+
+        The scope answers with them once none is pending, or at once when it had none of another identity.
+        """
         ...
 
     def search_history(
@@ -223,11 +233,22 @@ class Ledger(Protocol):
         ...
 
     def discard(self, entry: Entry, *, why: str) -> None:
-        """Drop an intent whose files were not changed, with an event that says why; `kept_text` is kept as a
-        checkpoint of reason `conflict`."""
+        """Drop an intent whose files were not changed, with an event that says why.
+
+        The entry's `kept_text` is kept as a checkpoint of reason `conflict`.
+        """
         ...
 
-    def note(self, *, at: str, author: Principal, kind: str, scope: Scope, subject: str, payload: Mapping[str, object]) -> None:
+    def note(
+        self,
+        *,
+        at: str,
+        author: Principal,
+        kind: str,
+        scope: Scope,
+        subject: str,
+        payload: Mapping[str, object],
+    ) -> None:
         """Write one event that changes no record: a refusal, a repair."""
         ...
 
@@ -280,7 +301,14 @@ class Ledger(Protocol):
         ...
 
     def events(
-        self, *, scope: Scope | None, limit: int, kind: str = "", subject: str = "", since: str = "", subjects: Sequence[str] = ()
+        self,
+        *,
+        scope: Scope | None,
+        limit: int,
+        kind: str = "",
+        subject: str = "",
+        since: str = "",
+        subjects: Sequence[str] = (),
     ) -> Sequence[Event]:
         """Return the newest events that fit, newest first; `kind` also matches as a prefix before a dot."""
         ...
@@ -294,8 +322,10 @@ class Ledger(Protocol):
         ...
 
     def prune(self, scope: Scope, *, keep: int, before: str, at: str, author: Principal) -> int:
-        """Drop checkpoints that are neither among the `keep` newest nor younger than `before`, with an event, and
-        the objects that nothing else refers to. Returns how many checkpoints went."""
+        """Drop checkpoints that are neither among the `keep` newest nor younger than `before`; return how many.
+
+        This is an event; the objects that nothing else refers to go with them.
+        """
         ...
 
     def last_seq(self, scope: Scope) -> int:
@@ -342,6 +372,10 @@ class DocumentStore(Protocol):
         """Return the scopes that have a workspace on disk."""
         ...
 
+    def odd_folders(self) -> Sequence[str]:
+        """Return folders below agents/ and teams/ whose name is no id: nobody's memory."""
+        ...
+
     def walk(self, scope: Scope) -> Iterator[FoundFile]:
         """Yield every memory file of a workspace, and what lies beside them and is not read, by `stat` alone."""
         ...
@@ -354,7 +388,9 @@ class DocumentStore(Protocol):
         """Return "" or why this path leads out of the workspace (links included)."""
         ...
 
-    def replace(self, scope: Scope, path: str, *, expected: bytes | None, data: bytes | None, token: str) -> FoundFile | None:
+    def replace(
+        self, scope: Scope, path: str, *, expected: bytes | None, data: bytes | None, token: str
+    ) -> FoundFile | None:
         """Replace a file atomically and durably; None stands for "does not exist". Returns the new state.
 
         Raises:

@@ -188,9 +188,7 @@ def test_deleted_text_leaves_the_files(index: SqliteIndex, root: Path) -> None:
     assert b"xylophonequartz" not in data
 
 
-@pytest.mark.parametrize(
-    "column", ["terms", "exact", "heading", "passage", "tags", "path", "record", "valid_to"]
-)
+@pytest.mark.parametrize("column", ["terms", "exact", "heading", "passage", "tags", "path", "record", "valid_to"])
 def test_a_changed_row_is_named(index: SqliteIndex, root: Path, column: str) -> None:
     """Altering one value of a row is reported with its record; before that nothing is."""
     index.put(SCOPE, (*made("1", "apricot", tags=("t",), valid_to=time_at(9)), *made("2", "banana")))

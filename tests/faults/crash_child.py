@@ -138,9 +138,7 @@ def write_on(home: str, writer: str, saves: int, acknowledged: str, kill_at: int
     agent = memory.agent("main")
     counter.armed = True
     for number in range(saves):
-        outcome = agent.save(
-            pair(writer, number), file="memory/shared.md" if number % 2 else f"memory/{writer}.md"
-        )
+        outcome = agent.save(pair(writer, number), file="memory/shared.md" if number % 2 else f"memory/{writer}.md")
         if outcome.done:
             acknowledge(acknowledged, f"{writer} {number}")
     counter.armed = False
@@ -149,6 +147,4 @@ def write_on(home: str, writer: str, saves: int, acknowledged: str, kill_at: int
 
 def pair(writer: str, number: int) -> str:
     """Return a text of two records that belong together."""
-    return (
-        f"Writer {writer} has saved fact {number} once.\n\nIts companion of writer {writer} is {number} too."
-    )
+    return f"Writer {writer} has saved fact {number} once.\n\nIts companion of writer {writer} is {number} too."

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import memoranda
 from crash_child import SETTINGS
+
+import memoranda
 from memoranda.adapters.files import atomic
 from memoranda.memory import Memory
 

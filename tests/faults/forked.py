@@ -15,9 +15,7 @@ DEADLINE = 120.0
 """Seconds after which a child counts as hung."""
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(
-    ["memoranda.bootstrap", "memoranda.services.recall", "crash_child", "crash_scenes"]
-)
+_context.set_forkserver_preload(["memoranda.bootstrap", "memoranda.services.recall", "crash_child", "crash_scenes"])
 
 
 def start(function: Callable[..., None], *arguments: Any) -> Any:

@@ -19,7 +19,6 @@ from memoranda.adapters.files import atomic
 from memoranda.domain.outcome import Conflicted
 from memoranda.memory import Memory
 
-
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the exchange is Linux's")
 
 
@@ -64,10 +63,7 @@ def memory(tmp_path: Path) -> Memory:
 
 
 def _authors(memory: Memory) -> dict[str, str]:
-    return {
-        line.text: str(line.record.author) if line.record else ""
-        for line in memory.agent("main").blame(NOTES)
-    }
+    return {line.text: str(line.record.author) if line.record else "" for line in memory.agent("main").blame(NOTES)}
 
 
 def _sound(memory: Memory) -> bool:
@@ -111,9 +107,7 @@ def test_replace_yields_to_the_edit(
 
 
 @PATHS
-def test_new_file_yields_to_the_persons_own(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch, *, exchange: bool
-) -> None:
+def test_new_file_yields_to_the_persons_own(memory: Memory, monkeypatch: pytest.MonkeyPatch, *, exchange: bool) -> None:
     """A file that a person makes in the instant an agent does is not overwritten: the agent's text follows it."""
     fresh = memory.home / "memory" / "fresh.md"
     Instant(monkeypatch, lambda: _in_place(fresh, f"{PERSON}\n"), exchange=exchange)
@@ -149,9 +143,7 @@ def test_delete_yields_to_the_edit(
 
 @linux
 @pytest.mark.parametrize("second", ["removed", "edited"])
-def test_edit_before_and_after_the_exchange(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch, second: str
-) -> None:
+def test_edit_before_and_after_the_exchange(memory: Memory, monkeypatch: pytest.MonkeyPatch, second: str) -> None:
     """An edit that the exchange displaced survives, whatever a person does to the file before it is put back."""
     notes = memory.home / NOTES
     rename, calls = atomic._rename, []
@@ -240,9 +232,7 @@ def test_edit_and_kill_and_kill_while_recovering(memory: Memory) -> None:
         with memoranda.open(home, settings=crash_child.SETTINGS) as reopened:
             reopened.sync()
             assert reopened.verify().clean
-            assert _authors(reopened) == {"The first note.": "agent:main", PERSON: "external"}, steps[
-                number - 1
-            ]
+            assert _authors(reopened) == {"The first note.": "agent:main", PERSON: "external"}, steps[number - 1]
             assert stray_files(home) == []
 
 

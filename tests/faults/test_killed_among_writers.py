@@ -69,9 +69,7 @@ class Rounds:
             counts = _block_counts(memory, self._home)
             for writer in writers.values():
                 for number in range(SAVES):
-                    first, second = (
-                        counts.pop(text, 0) for text in crash_child.pair(writer, number).split("\n\n")
-                    )
+                    first, second = (counts.pop(text, 0) for text in crash_child.pair(writer, number).split("\n\n"))
                     assert first == second, (writer, number, first, second)
                     assert first <= 1, (writer, number)
                     if f"{writer} {number}" in acknowledged:

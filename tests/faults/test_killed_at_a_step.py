@@ -76,10 +76,7 @@ class Scene:
         """What stands in the files is found, what does not is not."""
         texts = {text for blocks in found.authors.values() for text, _ in blocks}
         either = {
-            text
-            for state in (self.before, self.after)
-            for blocks in state.authors.values()
-            for text, _ in blocks
+            text for state in (self.before, self.after) for blocks in state.authors.values() for text, _ in blocks
         }
         for text in either:
             hits = {hit.text for hit in memory.agent("main").search(text, limit=20).hits}

@@ -28,10 +28,12 @@ def _start(*arguments: object) -> subprocess.Popen[str]:
     )
 
 
-def _finish(process: subprocess.Popen[str]) -> str:
-    out, err = process.communicate(timeout=240)
-    assert process.returncode == 0, err
-    return out
+def _finish(*processes: subprocess.Popen[str]) -> list[str]:
+    """Wait for all, then fail where one has failed; return what they printed."""
+    ends = [process.communicate(timeout=240) for process in processes]
+    failed = [err for process, (_, err) in zip(processes, ends, strict=True) if process.returncode]
+    assert failed == []
+    return [out for out, _ in ends]
 
 
 @pytest.fixture
@@ -118,10 +120,11 @@ def test_writers_of_one_file(home: Path, tmp_path: Path, writers: int, saves: in
         edits += 1
         if edits == 4:
             break
-    for process in processes:
-        _finish(process)
-    stop.touch()
-    assert int(_finish(syncing)) > 0
+    try:
+        _finish(*processes)
+    finally:
+        stop.touch()
+    assert int(_finish(syncing)[0]) > 0
     first = "The line as edited." if edits >= 2 else "The line to be edited."
     expected = _written(names, saves) | dict.fromkeys(person.lines, "external")
     expected[first] = "external" if edits >= 2 else "agent:main"
@@ -156,9 +159,7 @@ def test_writers_of_different_agents(home: Path) -> None:
     ):
         other = memoranda.open(home, settings=SETTINGS | {"memory.provider": "none"})
         assert other.agent("second").save("A line of the second agent.").done
-        assert [hit.text for hit in other.agent("second").search("line").hits] == [
-            "A line of the second agent."
-        ]
+        assert [hit.text for hit in other.agent("second").search("line").hits] == ["A line of the second agent."]
         assert [hit.text for hit in other.agent("main").search("line").hits] == ["The line to be edited."]
         other.close()
 
@@ -166,8 +167,11 @@ def test_writers_of_different_agents(home: Path) -> None:
 @pytest.mark.parametrize("round_", range(3))
 def test_processes_that_open_a_new_home_at_once(tmp_path: Path, round_: int) -> None:
     """Processes that make one home in the same instant all get it, and all their lines are there."""
-    home = tmp_path / f"new-{round_}"
-    processes = [_start("open", home, f"process{number}") for number in range(4)]
+    home, go = tmp_path / f"new-{round_}", tmp_path / "go"
+    processes = [_start("open", home, f"process{number}", go) for number in range(4)]
     for process in processes:
-        _finish(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    go.touch()
+    _finish(*processes)
     _check(home, {f"Line of process{number}.": "agent:main" for number in range(4)})

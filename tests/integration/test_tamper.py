@@ -23,9 +23,7 @@ SETTINGS = {"memory.provider": "none"}
 LEDGER, INDEX = Path(".state/ledger.db"), Path(".state/index/agent+main/index.db")
 LEDGER_TABLES = ("events", "event_salts", "records", "files", "checkpoints", "checkpoint_files", "objects")
 INDEX_TABLES = ("current", "past", "vectors", "embedders")
-WORDS = tuple(
-    f"{table}_words_{part}" for table in ("current", "past") for part in ("data", "idx", "docsize", "config")
-)
+WORDS = tuple(f"{table}_words_{part}" for table in ("current", "past") for part in ("data", "idx", "docsize", "config"))
 NOT_TRUTH = {
     "files.size": "a hint for the next sync, which reads the file again where it differs",
     "files.mtime_ns": "the same",
@@ -43,16 +41,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with memoranda.open(home, settings=SETTINGS) as memory:
         agent = memory.agent("main")
         for number in range(5):
-            agent.save(
-                f"# Part {number}\n\nFact number {number} of the house.\n\n"
-                + f"- a long list {number}\n" * 30
-            )
+            agent.save(f"# Part {number}\n\nFact number {number} of the house.\n\n" + f"- a long list {number}\n" * 30)
         _save_with_provenance(memory)
         memory.person("main").delete(file="MEMORY.md", text="Fact number 3 of the house.")
         notes = home / "MEMORY.md"
-        notes.write_text(
-            notes.read_text(encoding="utf-8").replace("Fact number 1", "Fact number 11"), encoding="utf-8"
-        )
+        notes.write_text(notes.read_text(encoding="utf-8").replace("Fact number 1", "Fact number 11"), encoding="utf-8")
         memory.sync()
         _vectors(memory)
         assert memory.verify().clean
@@ -60,9 +53,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _save_with_provenance(memory: Memory) -> None:
-    provenance = Provenance(
-        session_id="s-1", message_from=1, message_to=2, tool="memory_save", evidence=("e-1",)
-    )
+    provenance = Provenance(session_id="s-1", message_from=1, message_to=2, tool="memory_save", evidence=("e-1",))
     operation = Append("MEMORY.md", "Said in a session.")
     batch = Batch(Principal("agent", "main"), agent_scope("main"), (operation,), "save", provenance)
     assert gateway.commit(memory._parts.stores, batch).done
@@ -172,9 +163,7 @@ def test_missing_event(copy: Path, row: str) -> None:
     assert _named(copy) == []
     connection = apsw.Connection(str(copy / LEDGER))
     last = int(connection.execute("SELECT max(seq) FROM events").get)
-    connection.execute(
-        "DELETE FROM events WHERE seq=?", ({"first": 1, "middle": last // 2, "last": last}[row],)
-    )
+    connection.execute("DELETE FROM events WHERE seq=?", ({"first": 1, "middle": last // 2, "last": last}[row],))
     connection.close()
     assert _named(copy)
 

@@ -34,8 +34,14 @@ def sync(home: str, stop: str) -> None:
     print(count)  # noqa: T201 - this is how it answers
 
 
-def open_and_save(home: str, name: str) -> None:
-    """Open a home that nobody has made yet, and save one line."""
+def open_and_save(home: str, name: str, go: str) -> None:
+    """Open a home that nobody has made yet, at the moment the go file appears, and save one line."""
+    import memoranda.bootstrap
+
+    assert memoranda.bootstrap.open_home
+    print("ready", flush=True)  # noqa: T201 - this is how it answers
+    while not Path(go).exists():
+        pass
     with memoranda.open(home, settings=SETTINGS) as memory:
         assert memory.agent("main").save(f"Line of {name}.", file="memory/shared.md").done
 

@@ -63,9 +63,7 @@ def test_refused_and_conflicted_outcomes_become_errors() -> None:
     assert ensure_done(done) is done
     with pytest.raises(RefusedWrite, match="no secrets") as refused:
         ensure_done(BatchOutcome("b", (Saved(), Refused("secret", "no secrets"))))
-    assert describe(refused.value) == {
-        "error": {"code": "refused", "message": "no secrets", "rule": "secret"}
-    }
+    assert describe(refused.value) == {"error": {"code": "refused", "message": "no secrets", "rule": "secret"}}
     with pytest.raises(ConflictedWrite) as conflicted:
         ensure_done(BatchOutcome("b", (Conflicted("MEMORY.md", "cp_1", "edited meanwhile"),)))
     assert describe(conflicted.value) == {

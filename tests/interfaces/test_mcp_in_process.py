@@ -98,9 +98,7 @@ def test_one_server_sees_one_agent(memory: Memory, era: str) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_defect_shows_its_class_and_nothing_else(
-    memory: Memory, era: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_defect_shows_its_class_and_nothing_else(memory: Memory, era: str, caplog: pytest.LogCaptureFixture) -> None:
     """An unexpected error reaches client and log without its text, which may hold memory contents."""
 
     def broken(_: Caller, __: tools.Arguments) -> dict[str, object]:

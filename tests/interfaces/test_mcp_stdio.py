@@ -34,9 +34,7 @@ print("printed after the end", file=sys.stderr)
 """
 
 
-def lines_of(
-    arguments: Sequence[str], requests: Sequence[dict[str, Any]], environment: dict[str, str]
-) -> list[str]:
+def lines_of(arguments: Sequence[str], requests: Sequence[dict[str, Any]], environment: dict[str, str]) -> list[str]:
     """Send requests, read their answers, close standard input, and return standard output to its end."""
     process = subprocess.Popen(
         [sys.executable, *arguments],

@@ -43,7 +43,7 @@ def on_terminal(cli: CommandLine, **environment: str) -> str:
         subprocess.run(
             [sys.executable, "-c", BAR], env=cli.clean() | environment, stderr=theirs, check=True, timeout=60
         )
-        os.set_blocking(ours, False)  # noqa: FBT003 - the system's own signature
+        os.set_blocking(ours, False)
         try:
             return os.read(ours, 65_536).decode()
         except BlockingIOError:

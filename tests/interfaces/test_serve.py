@@ -103,15 +103,11 @@ def test_each_token_sees_its_own_agent_and_no_other(served: Served, era: str) ->
     """What one token saves it finds again; the other token can neither find, get, delete nor restore it."""
     fact = f"{TEA} Said in era {era}."
     saved = ask(served.url, "token-of-the-first", era, "memory_save", {"content": fact}).structured_content
-    found = ask(
-        served.url, "token-of-the-first", era, "memory_search", {"query": f'"era {era}"'}
-    ).structured_content
+    found = ask(served.url, "token-of-the-first", era, "memory_search", {"query": f'"era {era}"'}).structured_content
     assert fact in found["results"][0]["text"]
     chunk = found["results"][0]["chunk_id"]
 
-    foreign = ask(
-        served.url, "token-of-the-other", era, "memory_search", {"query": f'"era {era}"'}
-    ).structured_content
+    foreign = ask(served.url, "token-of-the-other", era, "memory_search", {"query": f'"era {era}"'}).structured_content
     assert foreign["results"] == []
     read = ask(served.url, "token-of-the-other", era, "memory_get", {"chunk_id": chunk}).structured_content
     assert read == {"error": "chunk not found", "chunk_id": chunk}

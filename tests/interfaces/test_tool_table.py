@@ -45,9 +45,7 @@ def test_a_saved_text_is_found_read_deleted_and_restored(memory: Memory) -> None
     first = found["results"][0]
     assert first["text"].strip() == TEA
     assert first["record_id"] == saved["record_ids"][0]
-    assert {"chunk_id", "path", "source", "start_line", "end_line", "score", "citation", "trust"} <= set(
-        first
-    )
+    assert {"chunk_id", "path", "source", "start_line", "end_line", "score", "citation", "trust"} <= set(first)
 
     read = call(memory, "ada", "memory_get", chunk_id=first["chunk_id"])
     assert read["text"].strip() == TEA

@@ -220,8 +220,7 @@ def test_numbers_are_those_of_the_program(page: str, claim: str) -> None:
 def settings_page() -> str:
     """Return the page of all settings, from the table that reads them."""
     rows = "".join(
-        f"| `{item.key}` | {_shown(item.default)} | {_accepted(item)} | {item.purpose} |\n"
-        for item in SETTINGS
+        f"| `{item.key}` | {_shown(item.default)} | {_accepted(item)} | {item.purpose} |\n" for item in SETTINGS
     )
     return f"""# Settings
 
@@ -303,17 +302,12 @@ def test_named_paths_exist() -> None:
 
 def anchors(page: Path) -> set[str]:
     """Return the anchors of a page's headings, as GitHub makes them."""
-    return {
-        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-        for heading in _HEADING.findall(prose(page))
-    }
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in _HEADING.findall(prose(page))}
 
 
 def test_relative_links_resolve() -> None:
     """Every relative link leads to a page that exists, and to a heading of it where it names one."""
-    links = [
-        (page, link) for page in PAGES for link in _LINK.findall(prose(page)) if not link.startswith("http")
-    ]
+    links = [(page, link) for page in PAGES for link in _LINK.findall(prose(page)) if not link.startswith("http")]
     assert (README, "docs/architecture.md#two-writers-one-file") in links
     broken = []
     for page, link in links:

@@ -33,7 +33,11 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
 def test_layers_hold() -> None:
     """No import points upward and siblings do not know each other (import-linter's contracts)."""
     done = subprocess.run(
-        [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
+        [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 broken" in done.stdout
@@ -44,13 +48,17 @@ def test_sizes_and_names(path: Path) -> None:
     """A module holds one thing (at most 400 lines), a function reads at a glance (60), names say what is in them."""
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= MODULE_LINES
-    long = [node.name for node in functions(ast.parse(text)) if (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES]
+    long = [
+        node.name for node in functions(ast.parse(text)) if (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES
+    ]
     assert long == []
     assert not any(word in path.stem.lower() for word in NAMES_TO_AVOID)
 
 
 @pytest.mark.parametrize(
-    "path", sorted((ROOT / "tests").rglob("test_*.py")), ids=lambda path: str(path.relative_to(ROOT / "tests"))
+    "path",
+    sorted((ROOT / "tests").rglob("test_*.py")),
+    ids=lambda path: str(path.relative_to(ROOT / "tests")),
 )
 def test_every_test_states_its_fact(path: Path) -> None:
     """Each test has a docstring of a sentence, and tests stay within the function size too."""
@@ -64,13 +72,26 @@ def test_every_test_states_its_fact(path: Path) -> None:
 
 def test_domain_is_pure() -> None:
     """The domain imports no files, databases, network, processes or environment, and reads no clock."""
-    forbidden = {"os", "sqlite3", "apsw", "socket", "subprocess", "shutil", "tempfile", "time", "random", "secrets"}
+    forbidden = {
+        "os",
+        "sqlite3",
+        "apsw",
+        "socket",
+        "subprocess",
+        "shutil",
+        "tempfile",
+        "time",
+        "random",
+        "secrets",
+    }
     for path in sorted((SOURCE / "domain").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = (
                 [alias.name for alias in node.names]
                 if isinstance(node, ast.Import)
-                else [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                else [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else []
             )
             assert not {name.split(".")[0] for name in names} & forbidden, path.name
             if isinstance(node, ast.ImportFrom) and node.module == "pathlib":

@@ -31,10 +31,7 @@ def test_embedding_is_cached_batched_and_resumable(index: SqliteIndex, tmp_path:
     embedder = TopicEmbedder()
     steps: list[tuple[int, int]] = []
     assert embed_pending(index, embedder, cache, SCOPE, limit=40) == 40
-    assert (
-        embed_pending(index, embedder, cache, SCOPE, progress=lambda done, total: steps.append((done, total)))
-        == 30
-    )
+    assert embed_pending(index, embedder, cache, SCOPE, progress=lambda done, total: steps.append((done, total))) == 30
     assert steps == [(30, 30)]
     assert len(embedder.embedded) == 70
     assert index.state(SCOPE).pending == 0

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.homes import home, read, texts, write
 
 from memoranda.domain.outcome import Duplicate, Refused, Saved
 from memoranda.domain.policy import MAX_WRITE_BYTES
 from memoranda.domain.record import Trust
 from memoranda.errors import InvalidInput, MissingIdentity
 from memoranda.memory import Agent, Memory
-from tests.homes import home, read, texts, write
 
 
 @pytest.fixture
@@ -38,7 +38,11 @@ def test_saved_text_is_found_read_and_attributed(memory: Memory) -> None:
     assert read(memory.home, "MEMORY.md") == "The deploy happens on Fridays.\n"
     hit = memory.agent("main").search("deploy fridays").hits[0]
     chunk = memory.agent("main").get(hit.chunk_id)
-    assert (chunk.text, chunk.line_start, chunk.record.id) == ("The deploy happens on Fridays.", 1, saved.record_ids[0])
+    assert (chunk.text, chunk.line_start, chunk.record.id) == (
+        "The deploy happens on Fridays.",
+        1,
+        saved.record_ids[0],
+    )
     assert (str(chunk.record.author), chunk.record.trust) == ("agent:main", Trust.AGENT_OBSERVED)
     assert chunk.record.provenance.tool == "memory_save"
     assert memory.person("main").get(hit.record_id).record.recorded_at == chunk.record.recorded_at
@@ -117,7 +121,9 @@ def test_a_text_of_exactly_the_limit_is_saved(memory: Memory) -> None:
 
 def test_a_secret_is_refused_by_class_and_never_kept(memory: Memory) -> None:
     """Neither file, ledger nor index holds the secret's text afterwards; an ordinary save beside it is kept."""
-    token = "ghp_" + "".join(random.Random(5).choices("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", k=36))
+    token = "ghp_" + "".join(
+        random.Random(5).choices("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", k=36)
+    )
     outcome = memory.agent("main").save(f"The token is {token}")
     refused = outcome.items[0]
     assert isinstance(refused, Refused)
@@ -157,7 +163,10 @@ def test_replacing_a_file_keeps_the_records_of_unchanged_blocks(memory: Memory) 
     stays, changed, gone = first.record_ids
     assert agent.get(stays).text == "- stays as it is"
     versions = agent.history(changed).versions
-    assert [version.text for version in versions] == ["- the cache holds 100 entries", "- the cache holds 200 entries"]
+    assert [version.text for version in versions] == [
+        "- the cache holds 100 entries",
+        "- the cache holds 200 entries",
+    ]
     assert versions[0].record.superseded_by == versions[1].record.id
     assert agent.history(gone).versions[0].record.status == "retired"
     assert texts(agent, "cache entries") == ["- the cache holds 200 entries"]
@@ -259,7 +268,8 @@ def test_only_touched_blocks_change_in_a_thousand_random_writes(memory: Memory) 
     """After 1,000 random saves and deletes every line that was not touched is byte for byte what it was."""
     rng = random.Random(11)
     person = "\ufeff---\r\ntags: [a]\r\n---\r\n# Notes\r\n\r\n" + "".join(
-        f"- person item {number}\r\n  - child of {number}\r\n\r\nA paragraph {number} with\ttabs.  \r\n\r\n" for number in range(30)
+        f"- person item {number}\r\n  - child of {number}\r\n\r\nA paragraph {number} with\ttabs.  \r\n\r\n"
+        for number in range(30)
     )
     write(memory.home, "memory/vault.md", person)
     memory.sync()

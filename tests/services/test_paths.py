@@ -6,15 +6,24 @@ import random
 from pathlib import Path
 
 import pytest
+from tests.homes import home, write
 
 from memoranda.domain.outcome import Refused, Saved
 from memoranda.domain.policy import path_allowed
-from tests.homes import home, write
 
 
 @pytest.mark.parametrize(
     "path",
-    ["MEMORY.md", "memory.md", "memory/notes.md", "memory/größe.md", "memory/日本.md", "memory/a.b.md", "memory/2026-11-30.md", "memory/C#.md"],
+    [
+        "MEMORY.md",
+        "memory.md",
+        "memory/notes.md",
+        "memory/größe.md",
+        "memory/日本.md",
+        "memory/a.b.md",
+        "memory/2026-11-30.md",
+        "memory/C#.md",
+    ],
 )
 def test_allowed(path: str) -> None:
     """Curated files, one level deep, with Unicode names."""
@@ -69,9 +78,9 @@ def test_refused_with_the_reason(path: str, why: str) -> None:
 
 
 PARTS = (
-    "memory", "MEMORY.md", "..", ".", "", "~", "agents", "b", "x.md", "x.md ", " x.md", "x.MD", ".md", "x", "%2e%2e", "%00", "C:",
-    "con.md", "\0", "\n", "\u202e", "\u200b", "\\", "/", "\ud800", "é", "日本.md", "a" * 300, "a" * 260 + ".md", "$HOME", "`id`", "*", "?.md",
-    "x.md/", "memory.md", ".state", "ledger.db", "key", "😀.md", "‮dm.x", "ﷺ.md", "-rf.md", "--", "|", "x.md\r",
+    "memory", "MEMORY.md", "..", ".", "", "~", "agents", "b", "x.md", "x.md ", " x.md", "x.MD", ".md", "x", "%2e%2e", "%00",
+    "C:",    "con.md", "\0", "\n", "\u202e", "\u200b", "\\", "/", "\ud800", "é", "日本.md", "a" * 300, "a" * 260 + ".md", "$HOME",
+    "`id`", "*", "?.md",    "x.md/", "memory.md", ".state", "ledger.db", "key", "😀.md", "‮dm.x", "ﷺ.md", "-rf.md", "--", "|", "x.md\r",
 )  # fmt: skip
 
 
@@ -90,7 +99,14 @@ def test_ten_thousand_paths(tmp_path: Path) -> None:
         for number in range(10_000):
             path = rng.choice(["/", "", "\\"]).join(rng.choices(PARTS, k=rng.randint(1, 4)))
             if rng.random() < 0.3:
-                path = "memory/" + "".join(chr(rng.choice([rng.randrange(32, 127), rng.randrange(0x110000)])) for _ in range(rng.randint(1, 9))) + ".md"
+                path = (
+                    "memory/"
+                    + "".join(
+                        chr(rng.choice([rng.randrange(32, 127), rng.randrange(0x110000)]))
+                        for _ in range(rng.randint(1, 9))
+                    )
+                    + ".md"
+                )
             if path_allowed(path) is not None and number % 10:
                 continue
             outcome = agent.save(f"fact number {number}", file=path)

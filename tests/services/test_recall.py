@@ -29,9 +29,7 @@ def index(tmp_path: Path) -> Iterator[SqliteIndex]:
 
 def test_a_hit_says_where_and_why(index: SqliteIndex) -> None:
     """A hit carries its place in the file, its metadata, and addends that sum to its score."""
-    index.put(
-        SCOPE, made("1", "Apricots ripen in July", heading=("Garden",), kind=Kind.FACT, tags=("fruit",))
-    )
+    index.put(SCOPE, made("1", "Apricots ripen in July", heading=("Garden",), kind=Kind.FACT, tags=("fruit",)))
     result = ask(index, "when do apricots ripen")
     (hit,) = result.hits
     assert (hit.record_id, hit.chunk_id, hit.scope, hit.heading) == ("rec_1", "rec_1", SCOPE, ("Garden",))
@@ -205,9 +203,7 @@ def test_phrases_bind_both_arms(index: SqliteIndex) -> None:
 
 def test_filters_bind_both_arms_and_know_now(index: SqliteIndex) -> None:
     """What is no longer valid now is not found unless an earlier time is asked; bad times are an error."""
-    index.put(
-        SCOPE, (*made("old", "peach old", valid_to=time_at(20)), *made("new", "peach new", tags=("x",)))
-    )
+    index.put(SCOPE, (*made("old", "peach old", valid_to=time_at(20)), *made("new", "peach new", tags=("x",))))
     embedder = TopicEmbedder()
     embed_pending(index, embedder, None, SCOPE)
     assert ids(ask(index, "peach", embedder=embedder)) == ["rec_new"]

@@ -76,9 +76,7 @@ SYMBOLS = {
         ("main.py", "slash", None), ("host.com", "mail", None), ("carol", "name", None),
     ],
 )  # fmt: skip
-def test_symbols_that_touch_a_word_matter(
-    index: SqliteIndex, question: str, first: str, absent: str | None
-) -> None:
+def test_symbols_that_touch_a_word_matter(index: SqliteIndex, question: str, first: str, absent: str | None) -> None:
     """The text with the very word comes first, and a letter with a sign is not the letter."""
     fill(index, **SYMBOLS)
     found = ids(ask(index, question, limit=20, min_score=0.0))

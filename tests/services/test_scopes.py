@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.homes import home, read, texts, write
 
 import memoranda
 from memoranda.domain.outcome import Saved
 from memoranda.memory import Memory
-from tests.homes import home, read, texts, write
 
 LOOK_ALIKES = ["a", "a-b", "a_b", "ab", "a-b-", "a--b", "a1", "1a", "a-b2", "main", "main2", "mai"]
 
@@ -61,7 +61,11 @@ def test_a_team_of_ten_does_not_outrank_an_agents_better_match(tmp_path: Path) -
     write(tmp_path, "memoranda.toml", '[teams.core]\nmembers = ["anna"]\n')
     decoys = "".join(f"- Team note {n}: the coffee machine on floor {n} was cleaned.\n" for n in range(10))
     write(tmp_path, "teams/core/memory/notes.md", decoys)
-    write(tmp_path, "agents/anna/MEMORY.md", "- Anna takes her coffee machine order as a double espresso without sugar.\n")
+    write(
+        tmp_path,
+        "agents/anna/MEMORY.md",
+        "- Anna takes her coffee machine order as a double espresso without sugar.\n",
+    )
     with home(tmp_path) as memory:
         memory.sync()
         hits = memory.agent("anna").search("double espresso coffee machine order", limit=5).hits

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests import vault
+from tests.homes import home, read, texts, write
 
 import memoranda
 from memoranda.domain.record import Record, Status, Trust
 from memoranda.memory import Memory
 from memoranda.testing.made_up_secrets import FORMATS, made_up
-from tests import vault
-from tests.homes import home, read, texts, write
 
 
 @pytest.fixture
@@ -40,10 +40,10 @@ def test_not_one_byte_of_a_persons_folder_changes(memory: Memory) -> None:
     """Everything that Markdown and editors do is read, and left as it is."""
     for path, data in (vault.FILES | vault.ASIDE).items():
         write(memory.home, path, data)
-    before = {path: os.stat(memory.home / path) for path in vault.FILES | vault.ASIDE}
+    before = {path: (memory.home / path).stat() for path in vault.FILES | vault.ASIDE}
     report = memory.sync()
     for path, data in (vault.FILES | vault.ASIDE).items():
-        now = os.stat(memory.home / path)
+        now = (memory.home / path).stat()
         assert (memory.home / path).read_bytes() == data
         assert (now.st_mtime_ns, now.st_ino) == (before[path].st_mtime_ns, before[path].st_ino)
     assert report.files_changed == len(vault.FILES)
@@ -108,9 +108,13 @@ def test_an_edit_supersedes_a_removal_retires_an_addition_is_the_persons(memory:
     assert [version.text for version in chain.versions] == ["- the port is 8080", "- the port is 8081"]
     gone = memory.person("main").history(before["- soon removed"].id).versions[0]
     assert (gone.record.status, gone.text) == (Status.RETIRED, "- soon removed")
-    assert texts(memory.agent("main"), "port removed person") == ["- a person adds this", "- the port is 8081"] or set(
-        texts(memory.agent("main"), "port removed person")
-    ) == {"- a person adds this", "- the port is 8081"}
+    assert texts(memory.agent("main"), "port removed person") == [
+        "- a person adds this",
+        "- the port is 8081",
+    ] or set(texts(memory.agent("main"), "port removed person")) == {
+        "- a person adds this",
+        "- the port is 8081",
+    }
 
 
 def test_cut_and_paste_between_files_keeps_the_record(memory: Memory) -> None:
@@ -373,7 +377,11 @@ def test_an_outside_edit_can_be_undone(memory: Memory) -> None:
 def test_a_file_of_fifty_megabytes(memory: Memory) -> None:
     """A very large file is taken in whole, and its last words are found."""
     line = "x" * 4_000
-    write(memory.home, "memory/huge.md", "".join(f"{line} {n}\n\n" for n in range(12_500)) + "the very last words\n")
+    write(
+        memory.home,
+        "memory/huge.md",
+        "".join(f"{line} {n}\n\n" for n in range(12_500)) + "the very last words\n",
+    )
     assert (memory.home / "memory/huge.md").stat().st_size > 50_000_000
     assert memory.sync().added == 12_501
     assert texts(memory.agent("main"), "very last words")[0] == "the very last words"

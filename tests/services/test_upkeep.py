@@ -11,6 +11,7 @@ from pathlib import Path
 import apsw
 import numpy as np
 import pytest
+from tests.homes import home, read, texts, write
 
 import memoranda
 from memoranda.adapters.sqlite.ledger_schema import MIGRATIONS
@@ -18,7 +19,6 @@ from memoranda.domain.outcome import Refused
 from memoranda.memory import Memory
 from memoranda.ports import Vector
 from memoranda.services import writing
-from tests.homes import home, read, texts, write
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_folders_and_files_are_the_owners_alone(memory: Memory) -> None:
     memory.agent("main").save("- by an agent", file="memory/theirs.md")
     memory.agent("bob").save("fact of bob")
     for path in [memory.home, *memory.home.rglob("*")]:
-        if path == theirs or path == theirs.parent:
+        if path in (theirs, theirs.parent):
             continue
         mode = stat.S_IMODE(path.stat().st_mode)
         assert mode == (0o700 if path.is_dir() else 0o600), path

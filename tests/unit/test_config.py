@@ -28,7 +28,11 @@ def test_defaults_are_complete_and_named(tmp_path: Path) -> None:
 def test_the_caller_wins_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
     """Each value says where it came from."""
     toml = '[memory]\nprovider = "minilm"\ncitations = "on"\nstyle = "off"\n'
-    environ = {"MEMORANDA_MEMORY_CITATIONS": "off", "MEMORANDA_MEMORY_STYLE": "hybrid", "MEMORANDA_HOME": "/x"}
+    environ = {
+        "MEMORANDA_MEMORY_CITATIONS": "off",
+        "MEMORANDA_MEMORY_STYLE": "hybrid",
+        "MEMORANDA_HOME": "/x",
+    }
     config = configured(tmp_path, toml, environ, memory__style="search-only")
     assert (config.provider, config.citations, config.style) == ("minilm", "off", "search-only")
     sources = {value.key: value.source for value in config.values()}

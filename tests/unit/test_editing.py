@@ -117,7 +117,10 @@ def test_a_snippet_with_lf_matches_a_file_with_crlf() -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.sampled_from(["plain words", "- an item", "> quoted", "| a |\n|---|"]), min_size=1, max_size=6), st.data())
+@given(
+    st.lists(st.sampled_from(["plain words", "- an item", "> quoted", "| a |\n|---|"]), min_size=1, max_size=6),
+    st.data(),
+)
 def test_a_removal_undoes_an_append(contents: list[str], data: st.DataObject) -> None:
     """Blank lines do not pile up: what was appended and removed again leaves no trace but one blank line at the end."""
     start = parse("First words.\n")

@@ -28,9 +28,7 @@ def cosine(embedder: MiniLMEmbedder | HashingEmbedder, one: str, other: str) -> 
 def test_minilm_puts_paraphrases_together() -> None:
     """A paraphrase that shares no content word is much nearer than an unrelated sentence."""
     embedder = MiniLMEmbedder()
-    near = cosine(
-        embedder, "How do I reset my password?", "I forgot my login and want to recover the account."
-    )
+    near = cosine(embedder, "How do I reset my password?", "I forgot my login and want to recover the account.")
     far = cosine(embedder, "How do I reset my password?", "The cat sat on the mat in the sun.")
     assert near > 0.5
     assert far < 0.2
@@ -60,9 +58,7 @@ def test_constructing_minilm_loads_nothing() -> None:
         "embedder.embed_query('x')\n"
         "print('onnxruntime' in sys.modules and 'tokenizers' in sys.modules)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.split() == ["False", "True"]
     assert done.stderr == ""
 
@@ -150,9 +146,7 @@ def test_hashing_is_the_same_everywhere() -> None:
 @given(st.text(max_size=60), st.integers(min_value=16, max_value=4096))
 def test_hashing_never_gives_a_zero_vector(text: str, dimensions: int) -> None:
     """Any text at any size, words or not, has a vector of unit length."""
-    assert float(np.linalg.norm(HashingEmbedder(dimensions).embed_query(text))) == pytest.approx(
-        1.0, abs=1e-5
-    )
+    assert float(np.linalg.norm(HashingEmbedder(dimensions).embed_query(text))) == pytest.approx(1.0, abs=1e-5)
 
 
 def test_texts_without_words_differ() -> None:
@@ -219,9 +213,7 @@ def test_detection_falls_back_and_says_why(monkeypatch: pytest.MonkeyPatch) -> N
     """With everything installed it is minilm; where a part is absent it is hashing and it says why."""
     assert registry.detect_embedder()[0] == "minilm"
     found = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else found(name)
-    )
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else found(name))
     address, reason = registry.detect_embedder()
     assert address == "hashing:512"
     assert "onnxruntime" in reason

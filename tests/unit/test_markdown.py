@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 from memoranda.domain.markdown import Document, parse, reparse
 
 PIECES = (
-    "- item\n", "* star\n", "1. one\n", "2) two\n", "  - nested\n", "    code or more\n", "\ttab\n", "para\n", "\n",
-    "\n\n", "# H1\n", "## H2\n", "Setext\n===\n", "---\n", "***\n", "```py\ncode\n```\n", "```\nopen\n", "~~~\nx\n~~~\n",
-    "> quote\n", "lazy\n", "| a | b |\n|---|---|\n| 1 | 2 |\n", "<div>\n", "</div>\n", "<!-- note -->\n", "<!-- open\n",
-    "[ref]: http://x.example\n", "- [ ] task\n", "- [x] done\n", "\r\n", "crlf\r\n", "- crlf item\r\n", "lone\r", "\ufeff",
-    "end without newline", "日本語の段落\n", "- 项目\n", "\u2028", "\x0c", "\0", "-", "- \n", "1.\n", "   indented\n", "|", "\\",
+    "- item\n", "* star\n", "1. one\n", "2) two\n", "  - nested\n", "    code or more\n", "\ttab\n", "para\n",
+    "\n",    "\n\n", "# H1\n", "## H2\n", "Setext\n===\n", "---\n", "***\n", "```py\ncode\n```\n", "```\nopen\n",
+    "~~~\nx\n~~~\n",    "> quote\n", "lazy\n", "| a | b |\n|---|---|\n| 1 | 2 |\n", "<div>\n", "</div>\n", "<!-- note -->\n",
+    "<!-- open\n",    "[ref]: http://x.example\n", "- [ ] task\n", "- [x] done\n", "\r\n", "crlf\r\n", "- crlf item\r\n",
+    "lone\r", "\ufeff",    "end without newline", "日本語の段落\n", "- 项目\n", "\u2028", "\x0c", "\0", "-", "- \n", "1.\n", "   indented\n", "|", "\\",
 )  # fmt: skip
 TEXTS = st.one_of(
-    st.text(max_size=200), st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.text("-*#>|` \t\r\n1.a", max_size=80)
+    st.text(max_size=200),
+    st.lists(st.sampled_from(PIECES), max_size=30).map("".join),
+    st.text("-*#>|` \t\r\n1.a", max_size=80),
 )
 
 
@@ -103,4 +105,9 @@ def test_front_matter_must_be_closed() -> None:
 def test_heading_trail_follows_levels() -> None:
     """A heading closes those of its level and below."""
     text = "# A\n## B\nx\n\n### C\ny\n\n## D\nz\n\n# E\nw\n"
-    assert [block.heading for block in parse(text).blocks] == [("A", "B"), ("A", "B", "C"), ("A", "D"), ("E",)]
+    assert [block.heading for block in parse(text).blocks] == [
+        ("A", "B"),
+        ("A", "B", "C"),
+        ("A", "D"),
+        ("E",),
+    ]

@@ -102,11 +102,7 @@ def test_parts_hold_everything_in_order(text: str) -> None:
     assert all(len(part.split()) <= PASSAGE_WORDS for part in found)
 
 
-@given(
-    st.lists(
-        st.sampled_from(["alpha", "Beta.", "foo-bar", "C#", "gamma,\n", "\n- delta", "don't"]), max_size=900
-    )
-)
+@given(st.lists(st.sampled_from(["alpha", "Beta.", "foo-bar", "C#", "gamma,\n", "\n- delta", "don't"]), max_size=900))
 @settings(max_examples=40, deadline=None)
 def test_parts_hold_all_words(words: list[str]) -> None:
     """The words of the parts are the words of the text."""

@@ -23,9 +23,7 @@ def indexed(
     text: str, *, ident: str = "rec_1", path: str = "memory/n.md", heading: tuple[str, ...] = ()
 ) -> IndexedPassage:
     """Return a passage with its counts."""
-    record = Record(
-        id=ident, scope=A, path=path, block_hash="", heading=heading, author=APPLICATION, recorded_at="t"
-    )
+    record = Record(id=ident, scope=A, path=path, block_hash="", heading=heading, author=APPLICATION, recorded_at="t")
     (passage,) = passages_of(record, text, "")
     words, titles = analyse(text), analyse(passage.heading_text)
     exact = Counter((*words.exact, *titles.exact))
@@ -93,9 +91,7 @@ def test_the_rarest_known_terms_are_searched() -> None:
 
 def test_scores_are_normalised_once_over_all_candidates() -> None:
     """The best keyword score is worth its share, the best cosine the other share, the lowest nothing."""
-    ranked = ranking.fuse_scores(
-        [candidate("1", 4.0, 0.2), candidate("2", 1.0, 0.8), candidate("3", 0.0, 0.5)], 0.4
-    )
+    ranked = ranking.fuse_scores([candidate("1", 4.0, 0.2), candidate("2", 1.0, 0.8), candidate("3", 0.0, 0.5)], 0.4)
     assert [item.candidate.indexed.passage.id for item in ranked] == ["1", "2", "3"]
     assert [round(item.score, 6) for item in ranked] == [0.6, 0.55, 0.2]
     assert dict(ranked[1].addends) == {"words": pytest.approx(0.15), "meaning": pytest.approx(0.4)}
@@ -120,9 +116,7 @@ def test_reciprocal_ranks() -> None:
     st.floats(0, 1),
     st.sampled_from([ranking.fuse_scores, ranking.fuse_ranks]),
 )
-def test_addends_sum_to_the_score(
-    scores: list[tuple[float, float | None]], weight: float, fuse: object
-) -> None:
+def test_addends_sum_to_the_score(scores: list[tuple[float, float | None]], weight: float, fuse: object) -> None:
     """Every candidate is ranked once, in falling order, and its addends explain its score."""
     found = [candidate(str(i), keyword, cosine) for i, (keyword, cosine) in enumerate(scores)]
     ranked = fuse(found, weight)  # type: ignore[operator]

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from memoranda.domain.reconcile import EDIT_SIMILARITY, Alignment, align, similarity
 
-BLOCKS = st.lists(st.sampled_from(["alpha", "beta", "gamma delta epsilon", "gamma delta zeta", "eta", "10", "11"]), max_size=12)
+BLOCKS = st.lists(
+    st.sampled_from(["alpha", "beta", "gamma delta epsilon", "gamma delta zeta", "eta", "10", "11"]),
+    max_size=12,
+)
 
 
 def aligned(old: list[str], new: list[str]) -> Alignment:

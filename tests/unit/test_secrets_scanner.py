@@ -191,14 +191,8 @@ def test_the_cheap_step_loses_nothing(prose: str, pattern: str, seed: int) -> No
     line = " ".join(prose.split()) + " " + made_up(SecretFormat("any", pattern), random.Random(seed))
     built = detectors.build()
     thorough = {
-        name
-        for name in anchors.SPECIFIC
-        if any(detectors.detected(detector, line) for detector in built[name])
-    } or {
-        name
-        for name in anchors.GENERIC
-        if any(detectors.detected(detector, line) for detector in built[name])
-    }
+        name for name in anchors.SPECIFIC if any(detectors.detected(detector, line) for detector in built[name])
+    } or {name for name in anchors.GENERIC if any(detectors.detected(detector, line) for detector in built[name])}
     assert classes(line) == thorough
 
 

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 
 def aside_names(name: str) -> Iterator[str]:
-    """Yield names beside a file's `name`, in the order in which they are to be tried; the first that is free is used."""
+    """Yield names beside a file's `name`, in the order to try them; the first that is free is used."""
     place = PurePosixPath(name)
     yield f"{place.stem} (edited during a write){place.suffix}"
     yield from (f"{place.stem} (edited during a write {number}){place.suffix}" for number in itertools.count(2))

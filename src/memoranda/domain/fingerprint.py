@@ -17,7 +17,16 @@ _SHORT = 16
 _LONG = 32
 
 _INVISIBLE = dict.fromkeys(
-    [0x00AD, 0x034F, 0x061C, 0x180E, 0xFEFF, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2065)]
+    [
+        0x00AD,
+        0x034F,
+        0x061C,
+        0x180E,
+        0xFEFF,
+        *range(0x200B, 0x2010),
+        *range(0x202A, 0x202F),
+        *range(0x2060, 0x2065),
+    ]
 )
 _LOOK_ALIKES = str.maketrans(
     "\u0430\u0441\u0501\u0435\u0456\u0458\u0455\u043e\u0440\u051b\u051d\u0445\u0443\u04bb\u04cf"

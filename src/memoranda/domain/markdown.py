@@ -22,7 +22,9 @@ BlockKind = Literal["item", "paragraph", "table", "code", "quote", "html"]
 _LINE = re.compile(r"\r\n|\n|\r")
 """The line endings of CommonMark; other Unicode separators do not end a line."""
 
-_FRONT_MATTER = re.compile(r"---[ \t]*(?:\r\n|\n|\r)(?:.*?(?:\r\n|\n|\r))??(?:---|\.\.\.)[ \t]*(?=\r\n|\n|\r|\Z)", re.DOTALL)
+_FRONT_MATTER = re.compile(
+    r"---[ \t]*(?:\r\n|\n|\r)(?:.*?(?:\r\n|\n|\r))??(?:---|\.\.\.)[ \t]*(?=\r\n|\n|\r|\Z)", re.DOTALL
+)
 _BOM = "\ufeff"
 _BLANK = " \t\r\n"
 _WORTH_KEEPING = 3
@@ -82,7 +84,7 @@ class Document:
 
     @property
     def newline(self) -> str:
-        """The line ending the file uses, by its first line; a new file uses `\\n`."""
+        """The line ending the file uses, by its first line; a new file uses a line feed."""
         found = _LINE.search(self.text)
         return found.group() if found else "\n"
 

@@ -33,7 +33,8 @@ def may_write(author: Principal, scope: Scope, mode: WriteMode) -> Refused | Non
         return None
     if author.kind == "agent" and scope != Scope("agent", author.id):
         return Refused(
-            "scope", f"agent {author.id} may write in its own memory only; shared memory changes by a proposal"
+            "scope",
+            f"agent {author.id} may write in its own memory only; shared memory changes by a proposal",
         )
     if mode == "off":
         return Refused("mode", "writing is switched off (agent_write_mode = off); ask a person to save it")
@@ -92,7 +93,7 @@ def _name_fault(name: str, size: int) -> str | None:
         return f"it is longer than {MAX_NAME_BYTES} bytes"
     if any(character in name for character in '<>"|?*'):
         return "it has a character that not every file system takes"
-    if name.split(".")[0].casefold() in _DEVICES:
+    if name.split(".", maxsplit=1)[0].casefold() in _DEVICES:
         return "it is a device name on some systems"
     return None
 
@@ -109,7 +110,8 @@ def text_allowed(text: str) -> Refused | None:
         return Refused("encoding", "the text holds a NUL character, which no text file may have")
     if size > MAX_WRITE_BYTES:
         return Refused(
-            "size", f"the text has {size} bytes; one write takes at most {MAX_WRITE_BYTES} (50 KiB): save it in parts"
+            "size",
+            f"the text has {size} bytes; one write takes at most {MAX_WRITE_BYTES} (50 KiB): save it in parts",
         )
     return None
 

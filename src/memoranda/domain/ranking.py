@@ -182,10 +182,7 @@ def supported(ranked: Sequence[Ranked], grain: Grain) -> list[Ranked]:
     }
     label = f"other passages of the {grain}"
     return _ordered(
-        [
-            _ranked(item.candidate, (*item.addends, (label, gains[group_key(item.candidate, grain)])))
-            for item in ranked
-        ]
+        [_ranked(item.candidate, (*item.addends, (label, gains[group_key(item.candidate, grain)]))) for item in ranked]
     )
 
 

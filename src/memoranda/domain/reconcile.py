@@ -74,9 +74,7 @@ def _edits(
     return found
 
 
-def _gaps(
-    count: int, matched: object, name: Callable[[int], int]
-) -> dict[tuple[int, int], list[int]]:
+def _gaps(count: int, matched: object, name: Callable[[int], int]) -> dict[tuple[int, int], list[int]]:
     """Group unmatched indexes by the (old) indexes of their matched neighbours; -1 is the file's edge."""
     gaps: dict[tuple[int, int], list[int]] = {}
     run: list[int] = []

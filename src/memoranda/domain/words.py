@@ -124,9 +124,7 @@ def _units(word: _Word, *, asked: bool) -> Iterator[tuple[str, ...]]:
             yield terms
         return
     characters = [pair[0] for pair in terms] + [terms[-1][1]]
-    says = [i for i, character in enumerate(characters) if not _is_grammar(character)] or range(
-        len(characters)
-    )
+    says = [i for i, character in enumerate(characters) if not _is_grammar(character)] or range(len(characters))
     for i in says:
         yield terms[max(i - 1, 0) : i + 1]
 
@@ -257,9 +255,7 @@ def _piece(lead: str, body: str, tail: str) -> _Word:
         extra = () if whole.endswith("'s") and len(exact) == 2 else _limited(whole.replace("'", ""))  # noqa: PLR2004
     else:
         extra = _limited(whole)
-    return _Word(
-        tuple(exact), (*terms, *extra), (*(a for a in asked if a), *_informative(extra)), (*terms, *extra)
-    )
+    return _Word(tuple(exact), (*terms, *extra), (*(a for a in asked if a), *_informative(extra)), (*terms, *extra))
 
 
 def _informative(words: Iterable[str]) -> Iterator[str]:

@@ -27,18 +27,13 @@ _WRITTEN = "<!-- Written by `python -m memoranda.interfaces.reference docs/refer
 def errors_page() -> str:
     """Return the page of all errors with their exit codes, HTTP statuses and RPC codes."""
     rows = [
-        f"| `{cls.code}` | {cls.__name__} | {_first_line(cls)} "
-        f"| {answer.exit_code} | {answer.http} | {answer.rpc} |"
+        f"| `{cls.code}` | {cls.__name__} | {_first_line(cls)} | {answer.exit_code} | {answer.http} | {answer.rpc} |"
         for cls, answer in TABLE.items()
     ]
     return (
-        "# Errors\n\n"
-        + _WRITTEN
-        + "Every error has a stable `code`. With `--json` and over HTTP it is printed as\n"
+        "# Errors\n\n" + _WRITTEN + "Every error has a stable `code`. With `--json` and over HTTP it is printed as\n"
         '`{"error": {"code": …, "message": …}}`; an MCP tool returns the same with `isError`.\n\n'
-        "| code | class | when | exit code | HTTP | RPC |\n|---|---|---|---|---|---|\n"
-        + "\n".join(rows)
-        + "\n\n"
+        "| code | class | when | exit code | HTTP | RPC |\n|---|---|---|---|---|---|\n" + "\n".join(rows) + "\n\n"
         "Exit code 0 is success, a duplicate or an empty search included. A wrong option or argument of the "
         "command\n"
         f"line is 2 (`usage`), Ctrl-C is {INTERRUPTED}, a reader that went away is {BROKEN_PIPE}.\n"
@@ -52,9 +47,7 @@ def _first_line(cls: type) -> str:
 def tools_page() -> str:
     """Return the page of all tools with their arguments."""
     return (
-        "# Tools\n\n"
-        + _WRITTEN
-        + "What an agent is offered. Whose memory it is comes from the server, never from an "
+        "# Tools\n\n" + _WRITTEN + "What an agent is offered. Whose memory it is comes from the server, never from an "
         "argument.\nWith `style` `off` or `prompt-only` no tool is offered, with `agent_write_mode = off` "
         "none that writes.\n"
         "Unknown arguments are refused.\n" + "".join(_tool_section(tool) for tool in TOOLS)
@@ -68,8 +61,7 @@ def _tool_section(tool: Tool) -> str:
         *(["idempotent"] if tool.idempotent else []),
     ]
     rows = "".join(
-        f"| `{name}` | {rule['type']} | {_bounds(rule)} | {_default(tool, name, rule)} "
-        f"| {rule['description']} |\n"
+        f"| `{name}` | {rule['type']} | {_bounds(rule)} | {_default(tool, name, rule)} | {rule['description']} |\n"
         for name, rule in tool.properties.items()
     )
     head = "| argument | type | range | default | meaning |\n|---|---|---|---|---|\n"

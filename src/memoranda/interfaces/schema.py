@@ -72,6 +72,4 @@ def _length(name: str, rule: Schema, value: str) -> None:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise InvalidInput(
-            f"argument '{name}' holds half of a character pair and is not valid Unicode"
-        ) from None
+        raise InvalidInput(f"argument '{name}' holds half of a character pair and is not valid Unicode") from None

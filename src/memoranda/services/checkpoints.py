@@ -72,7 +72,12 @@ def _last(stores: Stores, scope: Scope, count: int) -> list[Checkpoint]:
 
 
 def _bring_back(
-    stores: Stores, author: Principal, scope: Scope, states: dict[str, str], reason: CheckpointReason, tool: str
+    stores: Stores,
+    author: Principal,
+    scope: Scope,
+    states: dict[str, str],
+    reason: CheckpointReason,
+    tool: str,
 ) -> BatchOutcome:
     operations = tuple(Restore(path, content) for path, content in states.items())
     return gateway.commit(stores, Batch(author, scope, operations, reason, Provenance(tool=tool)))
@@ -102,6 +107,8 @@ def _diffs(stores: Stores, scope: Scope, states: dict[str, str]) -> tuple[FileDi
             (present or "").splitlines(keepends=True), (then or "").splitlines(keepends=True), f"{path} (now)",
             f"{path} (restored)",
         )  # fmt: skip
-        text = "".join(line if line.endswith(("\n", "\r")) else f"{line}\n\\ No newline at end of file\n" for line in lines)
+        text = "".join(
+            line if line.endswith(("\n", "\r")) else f"{line}\n\\ No newline at end of file\n" for line in lines
+        )
         found.append(FileDiff(path, text))
     return tuple(found)

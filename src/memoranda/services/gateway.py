@@ -11,7 +11,16 @@ from collections import Counter
 from collections.abc import Sequence
 
 from memoranda.domain.entry import Change
-from memoranda.domain.operation import MAX_OPERATIONS, Append, Batch, Cut, Observe, Operation, ReplaceFile, Restore
+from memoranda.domain.operation import (
+    MAX_OPERATIONS,
+    Append,
+    Batch,
+    Cut,
+    Observe,
+    Operation,
+    ReplaceFile,
+    Restore,
+)
 from memoranda.domain.outcome import BatchOutcome, Conflicted, FileChange, Outcome, Refused
 from memoranda.domain.policy import may_write, may_write_file, path_allowed, text_allowed
 from memoranda.domain.scope import EXTERNAL
@@ -187,6 +196,7 @@ def _files(plan: Plan) -> tuple[FileChange, ...]:
             size=len(working.document.text.encode()) if working.exists else 0,
         )
         for working in plan.files.values()
+        if working.changed or (working.original is None and not working.exists)
     )
 
 

@@ -54,9 +54,7 @@ def project(stores: Stores, committed: Sequence[tuple[Entry, Committed]]) -> boo
         return False
 
 
-def _put(
-    stores: Stores, scope: Scope, records: Iterable[Record], texts: dict[str, str], mark: tuple[int, int]
-) -> bool:
+def _put(stores: Stores, scope: Scope, records: Iterable[Record], texts: dict[str, str], mark: tuple[int, int]) -> bool:
     current: list[Passage] = []
     past: list[Passage] = []
     remove: list[str] = []

@@ -93,7 +93,9 @@ def _replace(stores: Stores, plan: Plan, operation: ReplaceFile) -> Outcome:
     if working.document.text.startswith("\ufeff") and not text.startswith("\ufeff"):
         text = f"\ufeff{text}"
     document = parse(text)
-    return _saved(settle(stores, plan, working, document, withheld=_still_withheld(stores, plan, operation.path, document)))
+    return _saved(
+        settle(stores, plan, working, document, withheld=_still_withheld(stores, plan, operation.path, document))
+    )
 
 
 def _still_withheld(stores: Stores, plan: Plan, path: str, document: Document) -> Withheld:

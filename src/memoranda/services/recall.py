@@ -131,9 +131,7 @@ def _mode(meaning: _Meaning | None) -> Mode:
     return "vector" if meaning.weight >= 1 else "hybrid"
 
 
-def _meaning(
-    query: Query, words: ParsedQuery, embedder: Embedder | None, journal: _Journal
-) -> _Meaning | None:
+def _meaning(query: Query, words: ParsedQuery, embedder: Embedder | None, journal: _Journal) -> _Meaning | None:
     """Embed the question, or return None and say why the vector arm stays out."""
     if query.mode == "keyword" or not words.terms:
         return None
@@ -207,8 +205,7 @@ def _candidates(
         if not words.phrases:  # a phrase is a condition: what merely means the same is no answer then
             keys = list(dict.fromkeys((*keys, *by_meaning.get(scope, {}))))
         found += (
-            _scored(scope, indexed, words, statistics, cosines.get(indexed.key))
-            for indexed in index.fetch(scope, keys)
+            _scored(scope, indexed, words, statistics, cosines.get(indexed.key)) for indexed in index.fetch(scope, keys)
         )
     return found, meaning
 

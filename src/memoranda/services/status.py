@@ -21,9 +21,7 @@ def status(stores: Stores, *, home: str, embedder: str, reason: str, index_bytes
         embedder=embedder,
         embedder_reason=reason,
         scopes=tuple(_scope(stores, scope) for scope in scopes),
-        skipped=tuple(
-            Skipped(str(scope), path, why) for scope in scopes for path, why in stores.ledger.skipped(scope)
-        ),
+        skipped=tuple(Skipped(str(scope), path, why) for scope in scopes for path, why in stores.ledger.skipped(scope)),
         withheld=tuple(item for scope in scopes for item in withheld_lines(stores, scope)),
         ledger_events=events,
         ledger_bytes=ledger_bytes,
@@ -52,7 +50,9 @@ def doctor(stores: Stores, report: StatusReport) -> Iterator[Finding]:
     """Yield what is well and what is not, each with advice."""
     yield Finding("ok", "home", f"{report.home} can be read and written")
     yield Finding(
-        "warning" if report.embedder == "none" else "ok", "embedder", f"{report.embedder}: {report.embedder_reason}"
+        "warning" if report.embedder == "none" else "ok",
+        "embedder",
+        f"{report.embedder}: {report.embedder_reason}",
     )
     main = Scope("agent", "main")
     home = Path(report.home)
@@ -63,7 +63,12 @@ def doctor(stores: Stores, report: StatusReport) -> Iterator[Finding]:
         )  # fmt: skip
     for scope in {main, *stores.ledger.scopes()}:
         if stores.ledger.intents(scope):
-            yield Finding("warning", str(scope), "a write was interrupted", "run `memoranda sync`: it is finished or taken back")
+            yield Finding(
+                "warning",
+                str(scope),
+                "a write was interrupted",
+                "run `memoranda sync`: it is finished or taken back",
+            )
         if stores.index.state(scope).applied != stores.ledger.last_seq(scope):
             yield Finding("warning", str(scope), "the index is behind the ledger", "run `memoranda sync`")
     for item in report.scopes:
@@ -72,6 +77,10 @@ def doctor(stores: Stores, report: StatusReport) -> Iterator[Finding]:
                 "warning", item.scope, f"{item.pending_vectors} passages wait for vectors; keyword search finds them",
                 "run `memoranda sync` or `memoranda serve`",
             )  # fmt: skip
+    for name in stores.documents.odd_folders():
+        yield Finding(
+            "warning", name, "not read: the folder's name is no agent or team id", "rename it to a-z, 0-9, '_', '-'"
+        )
     for place in report.withheld:
         yield Finding(
             "warning", f"{place.scope} {place.path}:{place.line}", f"a secret ({place.secret_class}) is withheld",

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from memoranda.domain.fingerprint import Fingerprints
 from memoranda.domain.policy import WriteMode
-from memoranda.services.parsed import Parsed
 from memoranda.ports import Clock, DocumentStore, Ids, Ledger, Locks, SearchIndex, SecretScanner
+from memoranda.services.parsed import Parsed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

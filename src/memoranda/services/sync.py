@@ -20,8 +20,8 @@ from memoranda.services import indexing, writing
 from memoranda.services.gateway import commit_observed
 from memoranda.services.moves import Arrivals, find_moves
 from memoranda.services.stores import Stores
-from memoranda.services.working_file import decode
 from memoranda.services.withheld import withheld_lines
+from memoranda.services.working_file import decode
 
 _GROUP_FILES, _GROUP_BYTES = 200, 4_000_000
 """One transaction takes so many files: each has its own batch, all share one sync to disk."""
@@ -42,7 +42,11 @@ class _Walk:
 
 
 def sync(
-    stores: Stores, scopes: Iterable[Scope], *, accept_removals: bool = False, progress: Progress | None = None
+    stores: Stores,
+    scopes: Iterable[Scope],
+    *,
+    accept_removals: bool = False,
+    progress: Progress | None = None,
 ) -> SyncReport:
     """Bring ledger and index up to the files of these scopes.
 
@@ -154,9 +158,7 @@ def _read(stores: Stores, scope: Scope, path: str, walk: _Walk) -> tuple[bytes, 
     return data, state
 
 
-def _guard(
-    stores: Stores, scope: Scope, walk: _Walk, changed: Sequence[FoundFile], *, accept_removals: bool
-) -> None:
+def _guard(stores: Stores, scope: Scope, walk: _Walk, changed: Sequence[FoundFile], *, accept_removals: bool) -> None:
     """Stop where more than half of the files vanished at once; a file that turned up under another name did not."""
     known = stores.ledger.files(scope)
     if accept_removals or len(walk.missing) * 2 <= len(known):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from memoranda.domain.markdown import parse
 from memoranda.domain.report import Problem, Progress, VerifyReport
 from memoranda.domain.scope import Scope
 from memoranda.errors import BackendError, IntegrityError
 from memoranda.services import indexing
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import assign, block_hashes, decode
-from memoranda.domain.markdown import parse
 
 _SHOWN = 5
 
@@ -95,7 +95,9 @@ def _index(stores: Stores, scope: Scope) -> Iterator[Problem]:
         return
     for record_id in sorted({*held, *expected}):
         if held.get(record_id) != expected.get(record_id):
-            what = "is missing from it" if record_id not in held else (
-                "differs in it" if record_id in expected else "should not be in it"
+            what = (
+                "is missing from it"
+                if record_id not in held
+                else ("differs in it" if record_id in expected else "should not be in it")
             )
             yield Problem("index", name, f"{record_id} {what}", derived=True)

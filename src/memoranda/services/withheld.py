@@ -21,6 +21,7 @@ def withheld_lines(stores: Stores, scope: Scope) -> tuple[WithheldSecret, ...]:
         except BackendError:
             continue
         found.extend(
-            WithheldSecret(str(scope), path, finding.line, finding.secret_class) for finding in stores.scanner.scan(text)
+            WithheldSecret(str(scope), path, finding.line, finding.secret_class)
+            for finding in stores.scanner.scan(text)
         )
     return tuple(found)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from memoranda.domain.entry import FileState
@@ -71,7 +72,7 @@ def as_known(stores: Stores, scope: Scope, path: str) -> WorkingFile:
     return _with_records(stores, scope, path, parse(kept or ""), None, state)
 
 
-def without(working: WorkingFile, ids: Set[str]) -> WorkingFile:
+def without(working: WorkingFile, ids: AbstractSet[str]) -> WorkingFile:
     """Take records out of a file that another file of the same transaction takes in."""
     working.known = [None if record is None or record.id in ids else record for record in working.known]
     working.orphans = [record for record in working.orphans if record.id not in ids]
@@ -96,7 +97,12 @@ def block_hashes(stores: Stores, document: Document) -> list[str]:
 
 
 def _with_records(
-    stores: Stores, scope: Scope, path: str, document: Document, original: bytes | None, state: FileState | None
+    stores: Stores,
+    scope: Scope,
+    path: str,
+    document: Document,
+    original: bytes | None,
+    state: FileState | None,
 ) -> WorkingFile:
     records = stores.ledger.records_in(scope, path)
     hashes = block_hashes(stores, document)

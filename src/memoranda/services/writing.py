@@ -38,7 +38,9 @@ def entry_of(stores: Stores, plan: Plan, *, observed: bool = False) -> Entry:
     for working in plan.files.values():
         edit = _edit_of(stores, working)
         if observed:
-            seen = next(item for item in plan.batch.operations if isinstance(item, Observe) and item.path == working.path)
+            seen = next(
+                item for item in plan.batch.operations if isinstance(item, Observe) and item.path == working.path
+            )
             if working.exists:
                 states.append(FileState(working.path, seen.content_hash, edit.after, seen.size, seen.mtime_ns))
         if not working.exists and working.state is not None:

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Public test doubles and one conformance suite per port, for those who write backends."""

@@ -60,11 +60,7 @@ def embed(index: SearchIndex, identity: str, vectors: dict[str, Vector], *, scop
     waiting = [key for key, _ in index.pending(scope, identity, 1000)]
     records = {hit.key: hit.passage.record.id for hit in index.fetch(scope, waiting)}
     keys = [key for key in waiting if records[key] in vectors]
-    return (
-        index.put_vectors(scope, identity, keys, np.stack([vectors[records[key]] for key in keys]))
-        if keys
-        else 0
-    )
+    return index.put_vectors(scope, identity, keys, np.stack([vectors[records[key]] for key in keys])) if keys else 0
 
 
 def nearest(
@@ -165,11 +161,7 @@ class SearchIndexSuite:
 
     def test_filters_are_conditions_of_the_search(self, index: SearchIndex) -> None:
         """With twenty better matches outside the filter the five inside are all found, in both arms."""
-        loud = [
-            p
-            for i in range(20)
-            for p in made(f"loud{i:02d}", "apricot apricot apricot", path="memory/loud.md")
-        ]
+        loud = [p for i in range(20) for p in made(f"loud{i:02d}", "apricot apricot apricot", path="memory/loud.md")]
         quiet = [
             p
             for i in range(5)
@@ -200,9 +192,7 @@ class SearchIndexSuite:
 
     def test_validity_decides_what_is_found(self, index: SearchIndex) -> None:
         """A record is found from the instant it holds until just before it ends, by words and by vector."""
-        index.put(
-            SCOPE, (*made("1", "apricot", valid_from=time_at(5), valid_to=time_at(9)), *made("2", "apricot"))
-        )
+        index.put(SCOPE, (*made("1", "apricot", valid_from=time_at(5), valid_to=time_at(9)), *made("2", "apricot")))
         embed(index, "m", {"rec_1": unit(1, 0), "rec_2": unit(1, 1)})
         for day, expected in (
             (4, ["rec_2"]),

@@ -130,9 +130,7 @@ class MemoryIndex:
         passages = list(self._part(scope).current.values())
         frequency = {term: _frequency(term, passages) for term in terms}
         length = sum(len(analyse(p.text).exact) for p in passages)
-        return TextStatistics(
-            len(passages), length, {term: count for term, count in frequency.items() if count}
-        )
+        return TextStatistics(len(passages), length, {term: count for term, count in frequency.items() if count})
 
     def search_vector(
         self, scope: Scope, identity: str, query: Vector, limit: int, filters: Filters
@@ -150,9 +148,7 @@ class MemoryIndex:
         }
         return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
-    def similarities(
-        self, scope: Scope, identity: str, query: Vector, keys: Sequence[int]
-    ) -> Mapping[int, float]:
+    def similarities(self, scope: Scope, identity: str, query: Vector, keys: Sequence[int]) -> Mapping[int, float]:
         """Return the cosine of keys that have a vector; see the port."""
         part = self._part(scope)
         known = part.vectors.get(identity, {}) if identity == part.embedder else {}

@@ -40,8 +40,7 @@ class HashingEmbedder:
     def __init__(self, dimensions: int = DEFAULT_DIMENSIONS) -> None:
         if not MIN_DIMENSIONS <= dimensions <= MAX_DIMENSIONS:
             raise ConfigurationError(
-                f"embedder 'hashing' cannot have {dimensions} dimensions: "
-                f"use {MIN_DIMENSIONS} to {MAX_DIMENSIONS}"
+                f"embedder 'hashing' cannot have {dimensions} dimensions: use {MIN_DIMENSIONS} to {MAX_DIMENSIONS}"
             )
         self._dimensions = dimensions
 
@@ -90,9 +89,7 @@ def open_embedder(rest: str) -> HashingEmbedder:
     if not rest:
         return HashingEmbedder()
     if not (rest.isascii() and rest.isdecimal()):
-        raise ConfigurationError(
-            f"embedder address 'hashing:{rest[:40]}' is wrong: write for example hashing:512"
-        )
+        raise ConfigurationError(f"embedder address 'hashing:{rest[:40]}' is wrong: write for example hashing:512")
     return HashingEmbedder(int(rest[:9]))
 
 
@@ -102,10 +99,7 @@ def _features(word: str, dimensions: int) -> Features:
     share = _TRIGRAM_SHARE / math.sqrt(len(grams))
     return (
         _hashed("word:" + word, dimensions),
-        *(
-            (position, sign * share)
-            for position, sign in (_hashed("gram:" + gram, dimensions) for gram in grams)
-        ),
+        *((position, sign * share) for position, sign in (_hashed("gram:" + gram, dimensions) for gram in grams)),
     )
 
 

@@ -40,7 +40,9 @@ def open_key(state: Path) -> bytes:
         key = atomic.read(path)
         if key is None:
             if (state / "ledger.db").exists():
-                raise IntegrityError(f"{path} is missing; put it back from a backup: the ledger cannot be proven without it")
+                raise IntegrityError(
+                    f"{path} is missing; put it back from a backup: the ledger cannot be proven without it"
+                )
             key = _make_key(path)
     except OSError as error:
         raise BackendError(f"{path}: {error.strerror}") from error

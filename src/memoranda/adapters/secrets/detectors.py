@@ -268,9 +268,7 @@ def _services() -> Detectors:
         "grafana-token": (TokenDetector(r"glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}", r"glc_[A-Za-z0-9+/]{32,}"),),
         "linear-key": (TokenDetector(r"lin_(?:api|oauth)_[A-Za-z0-9]{40,}"),),
         "notion-token": (TokenDetector(r"ntn_\d{11}[A-Za-z0-9]{35}"),),
-        "doppler-token": (
-            TokenDetector(r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[\w-]{2,35}\.)?[A-Za-z0-9]{40,44}"),
-        ),
+        "doppler-token": (TokenDetector(r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[\w-]{2,35}\.)?[A-Za-z0-9]{40,44}"),),
         "vault-token": (TokenDetector(r"hv[sb]\.[\w-]{24,}"),),
         "shopify-token": (TokenDetector(r"shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{32}"),),
         "supabase-token": (TokenDetector(r"sbp_[a-f0-9]{40}", r"sb_secret_[\w-]{28,}"),),

@@ -45,9 +45,7 @@ class DetectSecretsScanner:
             findings.extend(SecretFinding(name, number) for name in here)
         return tuple(findings)
 
-    def _classes(
-        self, detected: Callable[[BasePlugin, str], bool], classes: Iterable[str], line: str
-    ) -> list[str]:
+    def _classes(self, detected: Callable[[BasePlugin, str], bool], classes: Iterable[str], line: str) -> list[str]:
         return [
             name
             for name in classes

@@ -54,9 +54,7 @@ class SqliteEmbeddingCache:
         query = "UPDATE vectors SET used = ? WHERE identity = ? AND text_hash = ? RETURNING vector"
         with self._lock, transaction(self._connection) as connection:
             now = _next_use(connection)
-            found = {
-                text: connection.execute(query, (now, identity, key)).get for text, key in hashes.items()
-            }
+            found = {text: connection.execute(query, (now, identity, key)).get for text, key in hashes.items()}
         return {text: np.frombuffer(blob, np.float32) for text, blob in found.items() if blob is not None}
 
     def put(self, identity: str, vectors: Mapping[str, Vector]) -> None:

@@ -114,9 +114,7 @@ class SqliteIndex:
             if handle is None:
                 return ()
             with handle.reading() as connection:
-                return index_search.search_text(
-                    connection, scope, terms, phrases, limit=limit, filters=filters
-                )
+                return index_search.search_text(connection, scope, terms, phrases, limit=limit, filters=filters)
 
     def newest(self, scope: Scope, limit: int, filters: Filters) -> Sequence[int]:
         """Return keys of the newest passages; see the port."""
@@ -149,18 +147,14 @@ class SqliteIndex:
                     return () if not stored.active_embedder(connection) else None
                 return stored.nearest(connection, scope, handle.vectors, query, limit=limit, filters=filters)
 
-    def similarities(
-        self, scope: Scope, identity: str, query: Vector, keys: Sequence[int]
-    ) -> Mapping[int, float]:
+    def similarities(self, scope: Scope, identity: str, query: Vector, keys: Sequence[int]) -> Mapping[int, float]:
         """Return the cosine of keys that have a vector; see the port."""
         stored.check_query(query)
         with self._pool.using(scope) as handle:
             if handle is None:
                 return {}
             with handle.reading():
-                return (
-                    stored.similarities(handle.vectors, query, keys) if self._load(handle, identity) else {}
-                )
+                return stored.similarities(handle.vectors, query, keys) if self._load(handle, identity) else {}
 
     def fetch(self, scope: Scope, keys: Sequence[int]) -> Sequence[IndexedPassage]:
         """Return passages by key; see the port."""
@@ -183,9 +177,7 @@ class SqliteIndex:
     def put_vectors(self, scope: Scope, identity: str, keys: Sequence[int], vectors: Vector) -> int:
         """Store vectors; see the port. Raises InvalidInput unless they are float32, one row per key."""
         if vectors.dtype != np.float32 or vectors.ndim != 2 or len(vectors) != len(keys):  # noqa: PLR2004
-            raise InvalidInput(
-                f"vectors must be float32 with one row per key, not {vectors.shape} {vectors.dtype}"
-            )
+            raise InvalidInput(f"vectors must be float32 with one row per key, not {vectors.shape} {vectors.dtype}")
         with self._pool.using(scope) as handle:
             if handle is None or not len(keys):
                 return 0
@@ -272,9 +264,7 @@ def _replace(connection: apsw.Connection, scope: Scope, records: Sequence[str], 
     connection.executemany(f"INSERT INTO current({', '.join(COLUMNS)}) VALUES ({_MARKS})", fresh)
 
 
-def _replace_past(
-    connection: apsw.Connection, scope: Scope, records: Sequence[str], rows: Sequence[Row]
-) -> None:
+def _replace_past(connection: apsw.Connection, scope: Scope, records: Sequence[str], rows: Sequence[Row]) -> None:
     connection.execute(
         "DELETE FROM past WHERE scope = ? AND record IN (SELECT value FROM json_each(?))",
         (str(scope), json.dumps(records)),
@@ -286,9 +276,7 @@ def _moved_on(connection: apsw.Connection, mark: tuple[int, int] | None) -> bool
     """Move the mark from where the writer thinks it is; a gap before it keeps it where it is."""
     if mark is None:
         return True
-    connection.execute(
-        "UPDATE meta SET value = ? WHERE name = 'applied' AND value = ?", (str(mark[1]), str(mark[0]))
-    )
+    connection.execute("UPDATE meta SET value = ? WHERE name = 'applied' AND value = ?", (str(mark[1]), str(mark[0])))
     return int(connection.execute("SELECT value FROM meta WHERE name = 'applied'").get) == mark[1]
 
 

@@ -44,9 +44,7 @@ def problems(path: Path, scope: Scope) -> list[str]:
 def _pages(connection: apsw.Connection) -> list[str]:
     rows = connection.execute(f"PRAGMA integrity_check({_MAX_PAGE_PROBLEMS})").fetchall()
     broken = connection.execute("PRAGMA foreign_key_check").fetchall()
-    found = [
-        "the database file is damaged: " + str(text).split("\n", 1)[0] for (text,) in rows if text != "ok"
-    ]
+    found = ["the database file is damaged: " + str(text).split("\n", 1)[0] for (text,) in rows if text != "ok"]
     return found + [f"a row of table {table} refers to a row that is gone" for table, *_ in broken]
 
 
@@ -54,9 +52,7 @@ def _keywords(connection: apsw.Connection) -> list[str]:
     found = []
     for table in TABLES:
         try:
-            connection.execute(
-                f"INSERT INTO {table}_words({table}_words, rank) VALUES ('integrity-check', 1)"
-            )
+            connection.execute(f"INSERT INTO {table}_words({table}_words, rank) VALUES ('integrity-check', 1)")
         except apsw.CorruptError:
             found.append(f"the keyword table of {table} passages does not match its rows")
     return found
@@ -80,9 +76,7 @@ def _rows(connection: apsw.Connection) -> list[str]:
     for table in TABLES:
         for key, *values in connection.execute(f"SELECT key, {columns} FROM {table} ORDER BY key"):
             if checksum(values[:-1]) != values[-1]:
-                found.append(
-                    f"passage {key} of record {_name(values[1])} in table {table} is not what was indexed"
-                )
+                found.append(f"passage {key} of record {_name(values[1])} in table {table} is not what was indexed")
     return found
 
 

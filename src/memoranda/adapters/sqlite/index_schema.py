@@ -116,9 +116,7 @@ def _prepare(connection: apsw.Connection, path: Path, scope: Scope) -> None:
     if _meta(connection).get("schema") != SCHEMA:
         _create(connection, scope)
     if _meta(connection).get("scope") != str(scope):
-        raise IntegrityError(
-            f"{path} does not hold the index of {scope}; remove it, then `memoranda reindex`"
-        )
+        raise IntegrityError(f"{path} does not hold the index of {scope}; remove it, then `memoranda reindex`")
 
 
 def _meta(connection: apsw.Connection) -> dict[str, str]:

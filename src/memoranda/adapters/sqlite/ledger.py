@@ -58,7 +58,8 @@ class SqliteLedger(LedgerReads):
         """Store an intent durably, before any file is touched."""
         with self._writing() as db:
             db.execute(
-                "INSERT INTO intents VALUES(?,?,?)", (entry.batch_id, str(entry.scope), rows.intent_body(entry))
+                "INSERT INTO intents VALUES(?,?,?)",
+                (entry.batch_id, str(entry.scope), rows.intent_body(entry)),
             )
 
     def commit(self, entries: Sequence[Entry]) -> Sequence[Committed]:
@@ -83,7 +84,14 @@ class SqliteLedger(LedgerReads):
             db.execute("DELETE FROM intents WHERE id=?", (entry.batch_id,))
 
     def note(
-        self, *, at: str, author: Principal, kind: str, scope: Scope, subject: str, payload: Mapping[str, object]
+        self,
+        *,
+        at: str,
+        author: Principal,
+        kind: str,
+        scope: Scope,
+        subject: str,
+        payload: Mapping[str, object],
     ) -> None:
         """Write one event that changes no record."""
         with self._writing() as db:
@@ -99,7 +107,8 @@ class SqliteLedger(LedgerReads):
         for state in entry.states:
             self._put_state(db, entry.scope, state)
         db.executemany(
-            "DELETE FROM files WHERE scope=? AND path=?", [(str(entry.scope), path) for path in entry.forgotten]
+            "DELETE FROM files WHERE scope=? AND path=?",
+            [(str(entry.scope), path) for path in entry.forgotten],
         )
         for record_id in entry.corroborated:
             db.execute(
@@ -196,7 +205,8 @@ class SqliteLedger(LedgerReads):
         with self._writing() as db:
             db.execute("DELETE FROM skipped WHERE scope=?", (str(scope),))
             db.executemany(
-                "INSERT OR REPLACE INTO skipped VALUES(?,?,?)", [(str(scope), path, why) for path, why in skipped]
+                "INSERT OR REPLACE INTO skipped VALUES(?,?,?)",
+                [(str(scope), path, why) for path, why in skipped],
             )
 
     def prune(self, scope: Scope, *, keep: int, before: str, at: str, author: Principal) -> int:

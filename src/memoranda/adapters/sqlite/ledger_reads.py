@@ -65,7 +65,8 @@ class LedgerReads:
             found = {}
             for key in value_keys:
                 record = db.execute(
-                    "SELECT id FROM records WHERE scope=? AND value_key=? AND status='active' LIMIT 1", (str(scope), key)
+                    "SELECT id FROM records WHERE scope=? AND value_key=? AND status='active' LIMIT 1",
+                    (str(scope), key),
                 ).get
                 if record is not None:
                     found[key] = str(record)
@@ -125,7 +126,11 @@ class LedgerReads:
     ) -> Sequence[Event]:
         """Return the newest events that fit, newest first."""
         conditions, arguments = ["1"], list[object]()
-        for condition, value in (("scope=?", str(scope) if scope else ""), ("subject=?", subject), ("at>=?", since)):
+        for condition, value in (
+            ("scope=?", str(scope) if scope else ""),
+            ("subject=?", subject),
+            ("at>=?", since),
+        ):
             if value:
                 conditions.append(condition)
                 arguments.append(value)

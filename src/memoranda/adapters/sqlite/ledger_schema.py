@@ -7,7 +7,6 @@ import apsw
 from memoranda.errors import IntegrityError
 
 _FIRST = """
-CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE events(
     seq INTEGER PRIMARY KEY, at TEXT NOT NULL, principal TEXT NOT NULL, kind TEXT NOT NULL, scope TEXT NOT NULL,
     subject TEXT NOT NULL, payload TEXT NOT NULL, payload_hash TEXT NOT NULL, prev_hash TEXT NOT NULL,

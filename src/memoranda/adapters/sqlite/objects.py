@@ -83,12 +83,12 @@ class Objects:
         if newer_base is None or newer_base == DIFFERENCE:
             return
         deepest = row[1]
-        data = zlib.compress(json.dumps(splices(newer_text, older_text), ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        data = zlib.compress(
+            json.dumps(splices(newer_text, older_text), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        )
         if deepest + 1 >= KEYFRAME or len(data) >= row[2]:
             return
-        self._db.execute(
-            "UPDATE objects SET codec=?, base=?, data=? WHERE name=?", (DIFFERENCE, newer, data, older)
-        )
+        self._db.execute("UPDATE objects SET codec=?, base=?, data=? WHERE name=?", (DIFFERENCE, newer, data, older))
         self._db.execute("UPDATE objects SET depth=max(depth, ?) WHERE name=?", (deepest + 1, newer))
 
     def drop(self, names: Iterator[str]) -> None:

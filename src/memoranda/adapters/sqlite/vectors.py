@@ -64,9 +64,7 @@ class VectorCache:
         keys = np.fromiter((key for (key,) in changed), np.int64)
         if len(keys):
             self._keep(~np.isin(self.keys, keys))
-            rows = connection.execute(
-                "SELECT key, vector FROM vectors WHERE embedder = ? AND stamp > ?", fresh
-            )
+            rows = connection.execute("SELECT key, vector FROM vectors WHERE embedder = ? AND stamp > ?", fresh)
             while batch := list(itertools.islice(rows, _BATCH)):
                 self._append(batch, room=self._count + len(keys))
         count = connection.execute("SELECT count(*) FROM vectors WHERE embedder = ?", (embedder,)).get
@@ -161,9 +159,7 @@ def _check_width(matrix: Vector, query: Vector) -> None:
         raise InvalidInput(f"the query vector has {len(query)} dimensions, the index {matrix.shape[1]}")
 
 
-def _allowed(
-    connection: apsw.Connection, scope: Scope, keys: Keys, filters: Filters
-) -> NDArray[np.bool_] | None:
+def _allowed(connection: apsw.Connection, scope: Scope, keys: Keys, filters: Filters) -> NDArray[np.bool_] | None:
     """Return which keys pass the filters, or None where all do.
 
     Nearly every query asks for what is valid now and nothing else; then only the few rows with a validity are
@@ -212,8 +208,7 @@ def count_pending(connection: apsw.Connection, scope: Scope, embedder: int) -> i
     """Count current passages without a vector of this embedder."""
     return int(
         connection.execute(
-            "SELECT (SELECT count(*) FROM current WHERE scope = ?) "
-            "- (SELECT count(*) FROM vectors WHERE embedder = ?)",
+            "SELECT (SELECT count(*) FROM current WHERE scope = ?) - (SELECT count(*) FROM vectors WHERE embedder = ?)",
             (str(scope), embedder),
         ).get
     )
@@ -237,12 +232,9 @@ def store(
             (str(scope), json.dumps([int(key) for key in keys])),
         )
     }
-    rows = {
-        int(key): vector.tobytes() for key, vector in zip(keys, vectors, strict=True) if int(key) in alive
-    }
+    rows = {int(key): vector.tobytes() for key, vector in zip(keys, vectors, strict=True) if int(key) in alive}
     connection.executemany(
-        "INSERT OR REPLACE INTO vectors(scope, key, embedder, stamp, vector, checksum) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO vectors(scope, key, embedder, stamp, vector, checksum) VALUES (?, ?, ?, ?, ?, ?)",
         [
             (str(scope), key, number, stamp, blob, checksum((str(scope), key, identity, blob)))
             for key, blob in rows.items()

@@ -19,9 +19,7 @@ from memoranda.interfaces.cli.options import json_wanted
 from memoranda.interfaces.cli.output import drop_output
 from memoranda.interfaces.errors import BROKEN_PIPE, INTERRUPTED, TABLE
 
-_UsageError: type[Exception] = next(
-    cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException"
-)
+_UsageError: type[Exception] = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
 """What typer raises for a wrong command line; newer releases carry a click of their own."""
 
 

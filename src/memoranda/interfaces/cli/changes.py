@@ -102,9 +102,7 @@ def log(
 def checkpoints(
     *,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=100, help="Checkpoints at most.")] = 20,
-    path: Annotated[
-        str, typer.Option("--path", metavar="TEXT", help="Only files whose path contains it.")
-    ] = "",
+    path: Annotated[str, typer.Option("--path", metavar="TEXT", help="Only files whose path contains it.")] = "",
     agent: AgentId = None,
     home: Home = None,
     as_json: AsJson = False,

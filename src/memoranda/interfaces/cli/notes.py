@@ -44,15 +44,11 @@ def text_argument(text: str) -> str:
 
 @verb
 def save(
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="Markdown to remember; - reads standard input.")
-    ],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Markdown to remember; - reads standard input.")],
     *,
     file: Annotated[
         str | None,
-        typer.Option(
-            "--file", metavar="F", help="MEMORY.md or memory/<name>.md; without it the default file."
-        ),
+        typer.Option("--file", metavar="F", help="MEMORY.md or memory/<name>.md; without it the default file."),
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace the whole file.")] = False,
     agent: AgentId = None,
@@ -86,19 +82,11 @@ def search(
     explain: Annotated[bool, typer.Option("--explain", help="Show how the answer came about.")] = False,
     mode: Annotated[Mode, typer.Option("--mode", help="How to search.")] = "hybrid",
     grain: Annotated[Grain, typer.Option("--grain", help="What a result is.")] = "passage",
-    kind: Annotated[
-        list[Kind] | None, typer.Option("--kind", help="Only this kind; may be repeated.")
-    ] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", help="Only with this tag; may be repeated.")
-    ] = None,
+    kind: Annotated[list[Kind] | None, typer.Option("--kind", help="Only this kind; may be repeated.")] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only with this tag; may be repeated.")] = None,
     path: Annotated[str, typer.Option("--path", metavar="F", help="Only this file.")] = "",
-    since: Annotated[
-        str, typer.Option("--since", metavar="TIME", help="Recorded at or after (ISO 8601).")
-    ] = "",
-    until: Annotated[
-        str, typer.Option("--until", metavar="TIME", help="Recorded at or before (ISO 8601).")
-    ] = "",
+    since: Annotated[str, typer.Option("--since", metavar="TIME", help="Recorded at or after (ISO 8601).")] = "",
+    until: Annotated[str, typer.Option("--until", metavar="TIME", help="Recorded at or before (ISO 8601).")] = "",
     min_trust: Annotated[
         str | None, typer.Option("--min-trust", metavar="TRUST", help="At least this far to be believed.")
     ] = None,
@@ -106,9 +94,7 @@ def search(
         float | None,
         typer.Option("--min-score", min=0.0, max=1.0, help="Relevance bar.", show_default="configured"),
     ] = None,
-    token_budget: Annotated[
-        int, typer.Option("--token-budget", min=0, help="Cap on all text; 0 for none.")
-    ] = 0,
+    token_budget: Annotated[int, typer.Option("--token-budget", min=0, help="Cap on all text; 0 for none.")] = 0,
     no_sync: NoSync = False,
     agent: AgentId = None,
     home: Home = None,
@@ -224,9 +210,7 @@ def _chunk_lines(found: Chunk) -> Iterator[str]:
 def delete(
     *,
     file: Annotated[str, typer.Option("--file", metavar="F", help="The file to delete from.")],
-    text: Annotated[
-        str | None, typer.Option("--text", metavar="T", help="The exact text; - reads stdin.")
-    ] = None,
+    text: Annotated[str | None, typer.Option("--text", metavar="T", help="The exact text; - reads stdin.")] = None,
     delete_file: Annotated[bool, typer.Option("--all", help="Delete the whole file.")] = False,
     all_matches: Annotated[bool, typer.Option("--all-matches", help="Every occurrence of the text.")] = False,
     agent: AgentId = None,

@@ -23,9 +23,7 @@ def plain(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        char
-        if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cs")
-        else "\N{REPLACEMENT CHARACTER}"
+        char if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cs") else "\N{REPLACEMENT CHARACTER}"
         for char in text.replace("\r\n", "\n")
     )
 

@@ -29,9 +29,7 @@ def register(app: typer.Typer) -> None:
 def mcp(
     *,
     agent: AgentId = None,
-    watch: Annotated[
-        bool, typer.Option("--watch/--no-watch", help="Take in edited files while serving.")
-    ] = True,
+    watch: Annotated[bool, typer.Option("--watch/--no-watch", help="Take in edited files while serving.")] = True,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
@@ -69,9 +67,7 @@ def serve(
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(
-            "--port", min=0, max=65_535, help="0 takes a free one.", show_default="configured, else 8765"
-        ),
+        typer.Option("--port", min=0, max=65_535, help="0 takes a free one.", show_default="configured, else 8765"),
     ] = None,
     allow_host: Annotated[
         list[str] | None,

@@ -24,9 +24,7 @@ from memoranda.interfaces.mcp.server import Context
 from memoranda.memory import Memory
 
 
-def serve_http(
-    memory: Memory, *, host: str | None, port: int | None, names: frozenset[str], as_json: bool
-) -> None:
+def serve_http(memory: Memory, *, host: str | None, port: int | None, names: frozenset[str], as_json: bool) -> None:
     """Serve until SIGINT or SIGTERM, with a watcher beside.
 
     `host` and `port` override the settings; `names` are further Host names to answer to.
@@ -60,9 +58,7 @@ def serve_http(
 
     with server.bind(address, settings.port if port is None else port) as listener:
         _announce(memory, _url(address, int(listener.getsockname()[1])), tokens, as_json=as_json)
-        app = server.build_app(
-            [endpoint.route()], doors=doors, tokens=guard.Tokens.of(tokens), running=running
-        )
+        app = server.build_app([endpoint.route()], doors=doors, tokens=guard.Tokens.of(tokens), running=running)
         with _terminated_as_interrupted():
             server.run(app, listener)
 
@@ -83,13 +79,9 @@ def check_address(address: str, *, explicit: bool, configured: Mapping[str, str]
     if guard.is_loopback(address):
         return
     if not explicit:
-        raise ConfigurationError(
-            f"server.host {address} is reachable from elsewhere; confirm it with --host {address}"
-        )
+        raise ConfigurationError(f"server.host {address} is reachable from elsewhere; confirm it with --host {address}")
     if not configured:
-        raise ConfigurationError(
-            f"listening on {address} needs [server] tokens in memoranda.toml (token = agent id)"
-        )
+        raise ConfigurationError(f"listening on {address} needs [server] tokens in memoranda.toml (token = agent id)")
 
 
 def _url(address: str, port: int) -> str:

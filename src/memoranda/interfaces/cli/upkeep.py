@@ -35,9 +35,7 @@ def register(app: typer.Typer) -> None:
 def init(
     folder: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[FOLDER]", show_default="$MEMORANDA_HOME, else ~/.memoranda", help="The home to make."
-        ),
+        typer.Argument(metavar="[FOLDER]", show_default="$MEMORANDA_HOME, else ~/.memoranda", help="The home to make."),
     ] = None,
     *,
     home: Home = None,
@@ -105,9 +103,7 @@ def _ignored_lines(report: StatusReport | SyncReport) -> Iterator[str]:
     for file in report.skipped:
         yield plain(f"not read: {file.scope} {file.path} ({file.reason})")
     for secret in report.withheld:
-        yield plain(
-            f"withheld: {secret.scope} {secret.path} line {secret.line}: a secret ({secret.secret_class})"
-        )
+        yield plain(f"withheld: {secret.scope} {secret.path} line {secret.line}: a secret ({secret.secret_class})")
 
 
 @verb
@@ -147,9 +143,7 @@ def sync(
             accept_removals=accept_removals, progress=progress, agents=None if pinned is None else [pinned]
         )
         embedded = 0 if no_embed else memory.embed(progress=progress)
-    Output(as_json=as_json).result(
-        wire_reports.sync(report, embedded=embedded), _sync_lines(report, embedded)
-    )
+    Output(as_json=as_json).result(wire_reports.sync(report, embedded=embedded), _sync_lines(report, embedded))
 
 
 def _sync_lines(report: SyncReport, embedded: int = 0) -> Iterator[str]:
@@ -172,17 +166,13 @@ def reindex(*, no_embed: NoEmbed = False, home: Home = None, as_json: AsJson = F
     with memoranda.open(home) as memory, shown() as progress:
         report = memory.reindex(progress=progress)
         embedded = 0 if no_embed else memory.embed(progress=progress)
-    Output(as_json=as_json).result(
-        wire_reports.sync(report, embedded=embedded), _sync_lines(report, embedded)
-    )
+    Output(as_json=as_json).result(wire_reports.sync(report, embedded=embedded), _sync_lines(report, embedded))
 
 
 @verb
 def watch(
     *,
-    debounce: Annotated[
-        float, typer.Option("--debounce", min=0.05, help="Seconds of quiet before a sync.")
-    ] = 1.5,
+    debounce: Annotated[float, typer.Option("--debounce", min=0.05, help="Seconds of quiet before a sync.")] = 1.5,
     resync: Annotated[float, typer.Option("--resync", min=1.0, help="Seconds between full syncs.")] = 900.0,
     home: Home = None,
     as_json: AsJson = False,
@@ -214,9 +204,7 @@ def watch(
 @verb
 def verify(
     *,
-    repair: Annotated[
-        bool, typer.Option("--repair", help="Rebuild what is derived; truth is never touched.")
-    ] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Rebuild what is derived; truth is never touched.")] = False,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:

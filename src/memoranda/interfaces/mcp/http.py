@@ -69,9 +69,6 @@ def loopback_check() -> TransportSecuritySettings:
     return TransportSecuritySettings(
         allowed_hosts=[*names, *(f"{name}:*" for name in names)],
         allowed_origins=[
-            f"{scheme}://{name}{port}"
-            for scheme in ("http", "https")
-            for name in names
-            for port in ("", ":*")
+            f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in names for port in ("", ":*")
         ],
     )
