@@ -328,8 +328,6 @@ class Agent:
     def restore(self, checkpoint_id: str) -> BatchOutcome:
         """Bring back what a change replaced. Raises NotFound for an unknown id or another scope's."""
         stores = self._parts.stores
-        checkpoints.find(stores, self.scope, checkpoint_id)
-        sync_service.sync(stores, [self.scope])
         return checkpoints.restore(stores, self.viewer.principal, self.scope, checkpoint_id, tool="checkpoint_restore")
 
     def undo(self, count: int = 1) -> BatchOutcome:

@@ -108,7 +108,7 @@ def test_unchanged_resync(tmp_path: Path, opened: Opened, files: int) -> None:
 def _one_change(memory: Memory, opened: Opened, embedder: CountingEmbedder, files: int) -> None:
     """One changed file is the one that is read and embedded."""
     note = memory.home / "memory" / "part0" / "note7.md"
-    note.write_text("# Note 7\n\nFact 7 is another now.\n", encoding="utf-8")
+    note.write_text("# Note 7\n\nFact 7 of many more.\n", encoding="utf-8")
     with opened.below(memory.home) as read:
         report = memory.sync()
         assert memory.embed() == 1

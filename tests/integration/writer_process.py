@@ -13,6 +13,7 @@ from pathlib import Path
 import memoranda
 
 SETTINGS = {"memory.provider": "none"}
+NEW_HOMES = 10
 
 
 def write(home: str, name: str, saves: str) -> None:
@@ -34,16 +35,17 @@ def sync(home: str, stop: str) -> None:
     print(count)  # noqa: T201 - this is how it answers
 
 
-def open_and_save(home: str, name: str, go: str) -> None:
-    """Open a home that nobody has made yet, at the moment the go file appears, and save one line."""
+def open_and_save(homes: str, name: str, go: str) -> None:
+    """Open homes that nobody has made yet, from the moment the go file appears, and save one line in each."""
     import memoranda.bootstrap
 
     assert memoranda.bootstrap.open_home
     print("ready", flush=True)  # noqa: T201 - this is how it answers
     while not Path(go).exists():
         pass
-    with memoranda.open(home, settings=SETTINGS) as memory:
-        assert memory.agent("main").save(f"Line of {name}.", file="memory/shared.md").done
+    for number in range(NEW_HOMES):
+        with memoranda.open(Path(homes) / str(number), settings=SETTINGS) as memory:
+            assert memory.agent("main").save(f"Line of {name}.", file="memory/shared.md").done
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ def restore(stores: Stores, author: Principal, scope: Scope, checkpoint_id: str,
             "this checkpoint keeps a text that could not be written; read it with `memoranda diff` and save it again"
         )
     states = {file.path: file.before for file in checkpoint.files}
+    gateway.observe(stores, scope, states)
     return _bring_back(stores, author, scope, states, "restore", tool)
 
 

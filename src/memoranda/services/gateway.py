@@ -8,7 +8,7 @@ and `services/operations.py`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from memoranda.domain.entry import Change
 from memoranda.domain.operation import (
@@ -23,7 +23,7 @@ from memoranda.domain.operation import (
 )
 from memoranda.domain.outcome import BatchOutcome, Conflicted, FileChange, Outcome, Refused
 from memoranda.domain.policy import may_write, may_write_file, path_allowed, text_allowed
-from memoranda.domain.scope import EXTERNAL
+from memoranda.domain.scope import EXTERNAL, Scope
 from memoranda.errors import BackendError, Conflict
 from memoranda.services import indexing, writing
 from memoranda.services.operations import apply
@@ -147,7 +147,7 @@ def _load(stores: Stores, plan: Plan) -> bool:
         working = load(stores, scope, path)
         if working is None:
             edited = True
-            observe_file(stores, plan.batch, path)
+            _observe_file(stores, scope, path)
             working = load(stores, scope, path)
         if working is None:
             raise BackendError(f"{path} changes faster than it can be read; try again")
@@ -155,10 +155,18 @@ def _load(stores: Stores, plan: Plan) -> bool:
     return edited
 
 
-def observe_file(stores: Stores, batch: Batch, path: str) -> None:
-    """Take note of one file as it is on disk, as sync would."""
-    found = stores.documents.read(batch.scope, path)
-    commit_observed(stores, [writing.observation(stores, batch.scope, path, found)])
+def observe(stores: Stores, scope: Scope, paths: Iterable[str]) -> None:
+    """Take note of single files as they are on disk, as sync would."""
+    with stores.locks.hold(scope):
+        writing.recover(stores, scope)
+        for path in paths:
+            if load(stores, scope, path) is None:
+                _observe_file(stores, scope, path)
+
+
+def _observe_file(stores: Stores, scope: Scope, path: str) -> None:
+    found = stores.documents.read(scope, path)
+    commit_observed(stores, [writing.observation(stores, scope, path, found)])
 
 
 def _plan(stores: Stores, plan: Plan) -> list[Outcome]:

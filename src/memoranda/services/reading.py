@@ -37,19 +37,14 @@ class Places:
         key = (record.scope, record.path)
         if key not in self._texts:
             self._texts[key] = self._read(*key)
-        whole = self._texts[key]
-        if whole is None:
+        file, block = self._texts[key], self._stores.ledger.text(record.block_hash)
+        if file is None or block is None:
             return 0, 0
-        position = -1
-        for _ in range(record.occurrence):
-            found = whole.find(text, position + 1)
-            if found < 0:
-                break
-            position = found
+        position = _block_position(file, block, record.occurrence)
         if position < 0:
             return None
-        before = whole[:position]
-        first = 1 + _line_ends(before)
+        part = max(block.find(text), 0)
+        first = 1 + _line_ends(file[:position]) + _line_ends(block[:part])
         return first, first + _line_ends(text)
 
     def _read(self, scope: Scope, path: str) -> str | None:
@@ -58,6 +53,19 @@ class Places:
             return decode(found[0], path) if found else ""
         except BackendError:
             return None
+
+
+def _block_position(file: str, block: str, occurrence: int) -> int:
+    """Where a block stands in a file, as whole lines, for the n-th time (or the last time that it does); -1 if not."""
+    found, position = -1, file.find(block)
+    while position >= 0 and occurrence:
+        end = position + len(block)
+        before, after = file[max(0, position - 1) : position], file[end : end + 1]
+        if before in ("", "\n", "\r", "\ufeff") and after in ("", "\n", "\r"):
+            found = position
+            occurrence -= 1
+        position = file.find(block, position + 1)
+    return found
 
 
 def _line_ends(text: str) -> int:
