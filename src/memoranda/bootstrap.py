@@ -112,6 +112,11 @@ class ConfiguredEmbedder:
         """Why this one."""
         return self._choice()[1]
 
+    @property
+    def loaded(self) -> bool:
+        """Whether it has been opened in this process."""
+        return self._opened is not None
+
     def open(self) -> Embedder | None:
         """Return the embedder with the configured weight, or None for keyword search only."""
         with self._lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -11,7 +12,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from memoranda.config import Config
-from memoranda.domain.checkpoint import Checkpoint
+from memoranda.domain.checkpoint import Checkpoint, CheckpointReason
 from memoranda.domain.operation import Append, Batch, Cut, DeleteFile, Operation, ReplaceFile
 from memoranda.domain.outcome import BatchOutcome
 from memoranda.domain.policy import default_file
@@ -40,13 +41,17 @@ from memoranda.domain.scope import (
     check_id,
 )
 from memoranda.domain.times import read_time
-from memoranda.errors import InvalidInput, MemorandaError
+from memoranda.errors import BackendError, InvalidInput, MemorandaError
 from memoranda.ports import Embedder, EmbeddingCache
 from memoranda.services import checkpoints, gateway, indexing, reading, status, verify
 from memoranda.services import sync as sync_service
 from memoranda.services.embedding import embed_pending
 from memoranda.services.recall import recall
 from memoranda.services.stores import Stores
+
+
+_EMBED_AT_ONCE = 64
+"""Passages a save embeds before it returns: its own, as a rule; the rest is the watcher's."""
 
 
 class Embedders(Protocol):
@@ -60,6 +65,11 @@ class Embedders(Protocol):
     @property
     def reason(self) -> str:
         """Why this one."""
+        ...
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it has been opened in this process."""
         ...
 
     def open(self) -> Embedder | None:
@@ -248,9 +258,20 @@ class Agent:
         """The scope it writes to."""
         return self.viewer.own
 
-    def _commit(self, operation: Operation, reason: str, tool: str) -> BatchOutcome:
-        batch = Batch(self.viewer.principal, self.scope, (operation,), reason, Provenance(tool=tool))  # type: ignore[arg-type]
-        return gateway.commit(self._parts.stores, batch)
+    def _commit(self, operation: Operation, reason: CheckpointReason, tool: str) -> BatchOutcome:
+        batch = Batch(self.viewer.principal, self.scope, (operation,), reason, Provenance(tool=tool))
+        outcome = gateway.commit(self._parts.stores, batch)
+        if outcome.files and outcome.indexed:
+            self._embed_if_loaded()
+        return outcome
+
+    def _embed_if_loaded(self) -> None:
+        """Give vectors to what was just saved, where a model is in memory; elsewhere it waits for the next one."""
+        parts = self._parts
+        embedder = parts.embedders.open() if parts.embedders.loaded else None
+        if embedder is not None:
+            with contextlib.suppress(BackendError):  # it waits, and keyword search finds it meanwhile
+                embed_pending(parts.stores.index, embedder, parts.cache, self.scope, limit=_EMBED_AT_ONCE)
 
     def save(self, content: str, *, file: str | None = None, append: bool = True) -> BatchOutcome:
         """Save text: at the end of a file, or in its place (`append=False`).

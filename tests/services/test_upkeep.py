@@ -266,6 +266,19 @@ def test_only_what_changed_is_embedded_again(tmp_path: Path) -> None:
         assert memory.agent("main").search("two facts").mode == "hybrid"
 
 
+def test_a_save_is_found_by_meaning_at_once_where_the_model_is_loaded(tmp_path: Path) -> None:
+    """Before its first use nothing is embedded by a save; afterwards each save has its vector when it returns."""
+    embedder = Counting()
+    with memoranda.open(tmp_path, embedder=embedder) as memory:
+        agent = memory.agent("main")
+        agent.save("- saved before")
+        assert embedder.embedded == 0
+        agent.search("saved")
+        agent.save("- saved after")
+        assert embedder.embedded == 2
+        assert memory.status().scopes[0].pending_vectors == 0
+
+
 def test_a_new_embedder_never_mixes_spaces(tmp_path: Path) -> None:
     """After a change of embedder keyword search answers until the new vectors are complete."""
     write(tmp_path, "MEMORY.md", "".join(f"- fact number{n} here\n" for n in range(40)))
