@@ -60,31 +60,27 @@ class Embedders(Protocol):
     @property
     def address(self) -> str:
         """Address in use, `none` where there is no embedder."""
-        ...
 
     @property
     def reason(self) -> str:
         """Why this one."""
-        ...
 
     @property
     def loaded(self) -> bool:
         """Whether it has been opened in this process."""
-        ...
 
     def open(self) -> Embedder | None:
         """Return the embedder, or None for keyword search only."""
-        ...
 
 
 class Watcher(Protocol):
-    """Watches folders for changes."""
+    """Watches a folder for changes."""
 
-    def changes(
-        self, folders: Sequence[Path], *, stop: threading.Event, debounce: float, timeout: float
-    ) -> Iterator[None]:
-        """Yield after every burst of changes and after `timeout` seconds without one, until `stop` is set."""
-        ...
+    def changes(self, folder: Path, *, stop: threading.Event, debounce: float, timeout: float) -> Iterator[None]:
+        """Yield once watching has begun, after every burst of changes, and after `timeout` seconds without one.
+
+        Ends when `stop` is set. What happens while the caller works is not missed.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,18 +215,12 @@ class Memory(AbstractContextManager["Memory"]):
         debounce: float = 1.5,
         resync: float = 900.0,
     ) -> None:
-        """Sync and embed now, after every burst of changes, and every `resync` seconds, until `stop` is set."""
-        documents = self._parts.stores.documents
-        while not stop.is_set():
-            folders = sorted({Path(documents.workspace(scope)) for scope in self._scopes(None)} | {self.home})
+        """Sync and embed now, after every burst of changes, and every `resync` seconds, until `stop` is set.
+
+        Raises BackendError where the home cannot be watched.
+        """
+        for _ in self._parts.watcher.changes(self.home, stop=stop, debounce=debounce, timeout=resync):
             self._refresh(on_sync, on_error)
-            for _ in self._parts.watcher.changes(
-                [folder for folder in folders if folder.is_dir()],
-                stop=stop,
-                debounce=debounce,
-                timeout=resync,
-            ):
-                break
 
     def _refresh(self, on_sync: Callable[[SyncReport], None], on_error: Callable[[MemorandaError], None]) -> None:
         try:

@@ -31,7 +31,6 @@ class Clock(Protocol):
 
     def now(self) -> str:
         """Return the time as ISO 8601 in UTC with microseconds and `+00:00`."""
-        ...
 
 
 class Embedder(Protocol):
@@ -40,17 +39,14 @@ class Embedder(Protocol):
     @property
     def identity(self) -> str:
         """Name provider, model, weights and recipe: two embedders with one identity share a vector space."""
-        ...
 
     @property
     def dimensions(self) -> int:
         """Length of every vector."""
-        ...
 
     @property
     def weight(self) -> float:
         """Measured share of the vector arm in score fusion with this model, 0 to 1."""
-        ...
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Return one unit row per text, shape (n, dimensions), float32.
@@ -58,11 +54,9 @@ class Embedder(Protocol):
         Raises:
             BackendError: the model failed; nothing is guessed and no zero vector is returned in its place.
         """
-        ...
 
     def embed_query(self, text: str) -> Vector:
         """Return the unit vector of a question, shape (dimensions,), float32."""
-        ...
 
 
 @runtime_checkable
@@ -72,7 +66,6 @@ class Multilingual(Protocol):
     @property
     def multilingual(self) -> bool:
         """Tell whether vectors of scripts other than Latin mean something."""
-        ...
 
 
 class SecretScanner(Protocol):
@@ -80,7 +73,6 @@ class SecretScanner(Protocol):
 
     def scan(self, text: str) -> tuple[SecretFinding, ...]:
         """Return what was found, in order of lines; empty means clean."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,19 +115,15 @@ class SearchIndex(Protocol):
         the last ledger event that the index has seen, if it is at `from`. Returns whether it is at `to` now; True
         without a mark.
         """
-        ...
 
     def records(self, scope: Scope) -> Mapping[str, str]:
         """Return record id -> fingerprint of its indexed current form (see `indexed_form`), for verification."""
-        ...
 
     def state(self, scope: Scope) -> IndexState:
         """Count what is there; an absent index is an empty one."""
-        ...
 
     def clear(self, scope: Scope) -> None:
         """Forget everything of this scope."""
-        ...
 
     def search_text(
         self,
@@ -146,15 +134,12 @@ class SearchIndex(Protocol):
         filters: Filters,
     ) -> Sequence[int]:
         """Return keys of the best passages holding any term (and every phrase), best first by BM25."""
-        ...
 
     def newest(self, scope: Scope, limit: int, filters: Filters) -> Sequence[int]:
         """Return keys of the newest passages, newest first."""
-        ...
 
     def statistics(self, scope: Scope, terms: Sequence[str]) -> TextStatistics:
         """Return the scope's keyword statistics for these terms."""
-        ...
 
     def search_vector(
         self, scope: Scope, identity: str, query: Vector, limit: int, filters: Filters
@@ -163,26 +148,21 @@ class SearchIndex(Protocol):
 
         None where the scope's vectors are of another identity. `query` must be float32.
         """
-        ...
 
     def similarities(self, scope: Scope, identity: str, query: Vector, keys: Sequence[int]) -> Mapping[int, float]:
         """Return the cosine of those keys that have a vector of this identity."""
-        ...
 
     def fetch(self, scope: Scope, keys: Sequence[int]) -> Sequence[IndexedPassage]:
         """Return the passages of these keys that exist, in the order asked."""
-        ...
 
     def pending(self, scope: Scope, identity: str, limit: int) -> Sequence[tuple[int, str]]:
         """Return (key, embedding text) of current passages without a vector of this identity, oldest first."""
-        ...
 
     def put_vectors(self, scope: Scope, identity: str, keys: Sequence[int], vectors: Vector) -> int:
         """Store vectors for keys that still exist and return how many were stored.
 
         The scope answers with them once none is pending, or at once when it had none of another identity.
         """
-        ...
 
     def search_history(
         self,
@@ -198,15 +178,12 @@ class SearchIndex(Protocol):
 
         Reads the history table alone; what is current is not in it. Without terms and phrases: newest first.
         """
-        ...
 
     def check(self, scope: Scope) -> Sequence[str]:
         """Return what is damaged, one sentence each, naming records and never their text; empty means sound."""
-        ...
 
     def scopes(self) -> Sequence[Scope]:
         """Return the scopes that have an index."""
-        ...
 
 
 class EmbeddingCache(Protocol):
@@ -214,11 +191,9 @@ class EmbeddingCache(Protocol):
 
     def get(self, identity: str, texts: Sequence[str]) -> Mapping[str, Vector]:
         """Return text -> vector for those known."""
-        ...
 
     def put(self, identity: str, vectors: Mapping[str, Vector]) -> None:
         """Remember these vectors."""
-        ...
 
 
 class Ledger(Protocol):
@@ -226,18 +201,15 @@ class Ledger(Protocol):
 
     def prepare(self, entry: Entry) -> None:
         """Store an intent durably, before any file is touched."""
-        ...
 
     def commit(self, entries: Sequence[Entry]) -> Sequence[Committed]:
         """Write entries in one durable transaction: events, records, files, objects, checkpoints; drop intents."""
-        ...
 
     def discard(self, entry: Entry, *, why: str) -> None:
         """Drop an intent whose files were not changed, with an event that says why.
 
         The entry's `kept_text` is kept as a checkpoint of reason `conflict`.
         """
-        ...
 
     def note(
         self,
@@ -250,55 +222,42 @@ class Ledger(Protocol):
         payload: Mapping[str, object],
     ) -> None:
         """Write one event that changes no record: a refusal, a repair."""
-        ...
 
     def intents(self, scope: Scope) -> Sequence[Entry]:
         """Return the intents that no commit followed, oldest first."""
-        ...
 
     def record(self, record_id: str) -> Record | None:
         """Return a record by id, whatever its scope and status; callers check both."""
-        ...
 
     def records_in(self, scope: Scope, path: str) -> Sequence[Record]:
         """Return the records that stand in a file now (active or withheld)."""
-        ...
 
     def present(self, scope: Scope) -> Iterator[Record]:
         """Return the scope's records that stand in some file now."""
-        ...
 
     def past(self, scope: Scope) -> Iterator[Record]:
         """Return the scope's superseded and retired records."""
-        ...
 
     def with_value(self, scope: Scope, value_keys: Sequence[str]) -> Mapping[str, str]:
         """Return value key -> id of an active record that has it."""
-        ...
 
     def retired_with(self, scope: Scope, block_hash: str) -> Record | None:
         """Return the latest retired record with these exact bytes."""
-        ...
 
     def chain(self, record_id: str) -> Sequence[Record]:
         """Return a record's whole chain of supersession, oldest first."""
-        ...
 
     def text(self, name: str) -> str | None:
         """Return the text of an object; None where there is none. Raises IntegrityError where it is damaged."""
-        ...
 
     def files(self, scope: Scope) -> Mapping[str, FileState]:
         """Return path -> state of the scope's known files."""
-        ...
 
     def file(self, scope: Scope, path: str) -> FileState | None:
         """Return the state of one known file."""
-        ...
 
     def refresh_states(self, scope: Scope, states: Sequence[FileState]) -> None:
         """Store new size and time for files whose content is the same; no event, the content did not change."""
-        ...
 
     def events(
         self,
@@ -311,54 +270,42 @@ class Ledger(Protocol):
         subjects: Sequence[str] = (),
     ) -> Sequence[Event]:
         """Return the newest events that fit, newest first; `kind` also matches as a prefix before a dot."""
-        ...
 
     def checkpoints(self, scope: Scope, *, limit: int, path_contains: str = "") -> Sequence[Checkpoint]:
         """Return checkpoints, newest first; `path_contains` is case-insensitive."""
-        ...
 
     def checkpoint(self, scope: Scope, checkpoint_id: str) -> Checkpoint | None:
         """Return one checkpoint of this scope."""
-        ...
 
     def prune(self, scope: Scope, *, keep: int, before: str, at: str, author: Principal) -> int:
         """Drop checkpoints that are neither among the `keep` newest nor younger than `before`; return how many.
 
         This is an event; the objects that nothing else refers to go with them.
         """
-        ...
 
     def last_seq(self, scope: Scope) -> int:
         """Return the scope's last event that changed a record; 0 where there is none."""
-        ...
 
     def changed_since(self, scope: Scope, seq: int) -> Sequence[str]:
         """Return the ids of the scope's records with an event after `seq`, in order of their last event."""
-        ...
 
     def counts(self, scope: Scope) -> Mapping[str, int]:
         """Return status -> number of records."""
-        ...
 
     def scopes(self) -> Sequence[Scope]:
         """Return the scopes that have records or files."""
-        ...
 
     def skipped(self, scope: Scope) -> Sequence[tuple[str, str]]:
         """Return (path, reason) of the files the last sync did not read."""
-        ...
 
     def set_skipped(self, scope: Scope, skipped: Sequence[tuple[str, str]]) -> None:
         """Replace what `skipped` returns."""
-        ...
 
     def verify(self, progress: Progress | None = None) -> Iterator[Problem | tuple[str, int]]:
         """Check chain, projections and objects; yields problems and (area, how many were checked)."""
-        ...
 
     def size(self) -> tuple[int, int, int]:
         """Return (events, checkpoints, bytes on disk)."""
-        ...
 
 
 class DocumentStore(Protocol):
@@ -366,27 +313,21 @@ class DocumentStore(Protocol):
 
     def workspace(self, scope: Scope) -> str:
         """Return the workspace's absolute folder."""
-        ...
 
     def scopes(self) -> Sequence[Scope]:
         """Return the scopes that have a workspace on disk."""
-        ...
 
     def odd_folders(self) -> Sequence[str]:
         """Return folders below agents/ and teams/ whose name is no id: nobody's memory."""
-        ...
 
     def walk(self, scope: Scope) -> Iterator[FoundFile]:
         """Yield every memory file of a workspace, and what lies beside them and is not read, by `stat` alone."""
-        ...
 
     def read(self, scope: Scope, path: str) -> tuple[bytes, FoundFile] | None:
         """Return a file's bytes and state; None where it does not exist. Raises BackendError if unreadable."""
-        ...
 
     def check_path(self, scope: Scope, path: str) -> str:
         """Return "" or why this path leads out of the workspace (links included)."""
-        ...
 
     def replace(
         self, scope: Scope, path: str, *, expected: bytes | None, data: bytes | None, token: str
@@ -397,15 +338,12 @@ class DocumentStore(Protocol):
             Conflict: the file no longer holds `expected`; it is left as it was found.
             BackendError: the file system failed.
         """
-        ...
 
     def recover(self, scope: Scope, path: str, token: str) -> bytes | None:
         """Return what an interrupted `replace` left beside the file, or None."""
-        ...
 
     def discard(self, scope: Scope, path: str, token: str) -> None:
         """Remove what an interrupted `replace` left beside the file."""
-        ...
 
 
 class Locks(Protocol):
@@ -413,7 +351,6 @@ class Locks(Protocol):
 
     def hold(self, scope: Scope) -> AbstractContextManager[None]:
         """Hold the scope's lock; raises Busy where it is not free in time."""
-        ...
 
 
 class Ids(Protocol):
@@ -421,4 +358,3 @@ class Ids(Protocol):
 
     def new(self, prefix: str) -> str:
         """Return `<prefix>_` and 22 characters of 0-9a-z, greater than every one before it in this process."""
-        ...

@@ -1,44 +1,47 @@
-"""Watches folders through `watchfiles`."""
+"""Watches a home through `watchfiles`."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from memoranda.adapters.files.documents import ENDINGS
 from memoranda.adapters.files.home import STATE
 from memoranda.errors import BackendError
 
+_LOOK_MILLISECONDS = 250
+"""How often it looks whether to stop or to sync anyway."""
+_QUIET_MILLISECONDS = 100
+"""A burst ends after so long without a change, or after `debounce`, whichever comes first."""
+
 
 class FileWatcher:
-    """Yields when Markdown files below some folders change."""
+    """Yields when Markdown files below a folder change."""
 
-    def changes(
-        self, folders: Sequence[Path], *, stop: threading.Event, debounce: float, timeout: float
-    ) -> Iterator[None]:
-        """Yield after every burst of changes and after `timeout` seconds without one, until `stop` is set."""
+    def changes(self, folder: Path, *, stop: threading.Event, debounce: float, timeout: float) -> Iterator[None]:
+        """Yield once watching has begun, after every burst of changes, and after `timeout` seconds without one."""
         import watchfiles  # noqa: PLC0415 - a tenth of a second that only a watcher should pay
 
-        def wanted(change: object, path: str) -> bool:
-            del change
-            return path.lower().endswith(ENDINGS) and STATE not in Path(path).parts
+        def wanted(_: object, path: str) -> bool:
+            place = Path(path)
+            return STATE not in place.parts and (place.suffix.lower() in ENDINGS or not place.suffix)
 
-        began = time.monotonic()
+        last = float("-inf")
         try:
             for found in watchfiles.watch(
-                *folders,
+                folder,
                 watch_filter=wanted,
-                debounce=int(debounce * 1000),
-                step=100,
+                debounce=max(_QUIET_MILLISECONDS, int(debounce * 1000)),
+                step=_QUIET_MILLISECONDS,
                 stop_event=stop,
-                rust_timeout=1_000,
+                rust_timeout=_LOOK_MILLISECONDS,
                 yield_on_timeout=True,
                 raise_interrupt=False,
             ):
-                if found or time.monotonic() - began >= timeout:
-                    began = time.monotonic()
+                if found or time.monotonic() - last >= timeout:
                     yield
+                    last = time.monotonic()
         except (OSError, RuntimeError) as error:
-            raise BackendError(f"the folders cannot be watched: {type(error).__name__}") from error
+            raise BackendError(f"{folder} cannot be watched: {type(error).__name__}") from error
