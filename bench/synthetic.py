@@ -26,6 +26,9 @@ CLUSTERS = 2_000
 NOISE = 0.35
 VOCABULARY = 20_000
 ZIPF = 1.07
+STOP_RANKS = 150
+"""Most frequent words, which stand for stop words: texts hold them, questions that reach the index do not."""
+
 WORDS = 40
 FILE_RECORDS = 100
 
@@ -46,7 +49,8 @@ class Corpus:
 
     def __init__(self, count: int, seed: int = 1) -> None:
         self._random = random.Random(seed)
-        self._words = [self._word() for _ in range(VOCABULARY)]
+        self._words = list(dict.fromkeys(self._word() for _ in range(2 * VOCABULARY)))[:VOCABULARY]
+        self._stop_words = frozenset(self._words[:STOP_RANKS])
         self._shares = list(accumulate(1 / rank**ZIPF for rank in range(1, VOCABULARY + 1)))
         self.texts = [self._text(number) for number in range(count)]
         self.vectors = _clustered(count, np.random.default_rng(seed))
@@ -64,7 +68,8 @@ class Corpus:
         found = []
         for _ in range(count):
             number = self._random.randrange(among or len(self.texts))
-            words = [*self._random.sample(self.texts[number].rstrip(".").lower().split()[:-1], 3), self._words[20]]
+            rare = [word for word in self.texts[number].lower().split()[:-1] if word not in self._stop_words]
+            words = [*rare[:3], self._words[STOP_RANKS]]
             vector = self.vectors[number] + rng.standard_normal(DIMENSIONS).astype(np.float32) * 0.02
             found.append(Question(" ".join(words), (vector / np.linalg.norm(vector)).astype(np.float32)))
         return found

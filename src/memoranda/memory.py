@@ -14,7 +14,7 @@ from typing import Protocol, Self
 from memoranda.config import Config
 from memoranda.domain.checkpoint import Checkpoint, CheckpointReason
 from memoranda.domain.operation import Append, Batch, Cut, DeleteFile, Operation, ReplaceFile
-from memoranda.domain.outcome import BatchOutcome
+from memoranda.domain.outcome import BatchOutcome, Saved
 from memoranda.domain.policy import default_file
 from memoranda.domain.query import Filters, Grain, Mode, Query, RecallResult, Strategy
 from memoranda.domain.record import Provenance
@@ -49,9 +49,8 @@ from memoranda.services.embedding import embed_pending
 from memoranda.services.recall import recall
 from memoranda.services.stores import Stores
 
-
 _EMBED_AT_ONCE = 64
-"""Passages a save embeds before it returns: its own, as a rule; the rest is the watcher's."""
+"""Passages a save embeds at most before it returns: its own, the newest; the rest is the watcher's."""
 
 
 class Embedders(Protocol):
@@ -251,17 +250,18 @@ class Agent:
     def _commit(self, operation: Operation, reason: CheckpointReason, tool: str) -> BatchOutcome:
         batch = Batch(self.viewer.principal, self.scope, (operation,), reason, Provenance(tool=tool))
         outcome = gateway.commit(self._parts.stores, batch)
-        if outcome.files and outcome.indexed:
-            self._embed_if_loaded()
+        fresh = sum(len(item.record_ids) for item in outcome.items if isinstance(item, Saved))
+        if fresh and outcome.indexed:
+            self._embed_if_loaded(fresh)
         return outcome
 
-    def _embed_if_loaded(self) -> None:
+    def _embed_if_loaded(self, fresh: int) -> None:
         """Give vectors to what was just saved, where a model is in memory; elsewhere it waits for the next one."""
         parts = self._parts
         embedder = parts.embedders.open() if parts.embedders.loaded else None
         if embedder is not None:
             with contextlib.suppress(BackendError):  # it waits, and keyword search finds it meanwhile
-                embed_pending(parts.stores.index, embedder, parts.cache, self.scope, limit=_EMBED_AT_ONCE)
+                embed_pending(parts.stores.index, embedder, parts.cache, self.scope, limit=min(fresh, _EMBED_AT_ONCE))
 
     def save(self, content: str, *, file: str | None = None, append: bool = True) -> BatchOutcome:
         """Save text: at the end of a file, or in its place (`append=False`).

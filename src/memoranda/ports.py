@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from memoranda.domain.checkpoint import Checkpoint
 from memoranda.domain.entry import Committed, Entry, FileState, FoundFile
@@ -23,7 +20,11 @@ from memoranda.domain.report import Event, Problem, Progress
 from memoranda.domain.scope import Principal, Scope
 from memoranda.domain.withheld import SecretFinding
 
-Vector = NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Vector: TypeAlias = "NDArray[np.float32]"
 
 
 class Clock(Protocol):

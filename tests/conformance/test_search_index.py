@@ -270,7 +270,7 @@ def test_the_vector_arm_equals_brute_force(
     matrix = generator.normal(size=(count, 16)).astype(np.float32)
     matrix[:: max(count // 7, 1)] = matrix[0]
     query = generator.normal(size=16).astype(np.float32)
-    keys = [key for key, _ in index.pending(SCOPE, "m", 1000)]
+    keys = sorted(key for key, _ in index.pending(SCOPE, "m", 1000))
     index.put_vectors(SCOPE, "m", keys, matrix)
     index.search_vector(SCOPE, "m", query, 3, Filters())
     gone = data.draw(st.sets(st.integers(0, count - 1)))

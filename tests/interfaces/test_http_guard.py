@@ -148,7 +148,7 @@ def test_a_wildcard_address_lets_in_bare_addresses_and_no_names() -> None:
         ("box.lan", False),
     ],
 )
-def test_loopback_is_told_from_the_rest(host: str, local: bool) -> None:  # noqa: FBT001 - a table's column
+def test_loopback_is_told_from_the_rest(host: str, local: bool) -> None:
     """Only addresses that no other machine reaches count as loopback."""
     assert is_loopback(host) is local
 

@@ -275,8 +275,10 @@ def test_a_save_is_found_by_meaning_at_once_where_the_model_is_loaded(tmp_path: 
         assert embedder.embedded == 0
         agent.search("saved")
         agent.save("- saved after")
-        assert embedder.embedded == 2
-        assert memory.status().scopes[0].pending_vectors == 0
+        assert embedder.embedded == 1
+        assert memory.status().scopes[0].pending_vectors == 1
+        assert memory.agent("main").search("saved after", mode="vector").hits[0].text == "- saved after"
+        assert memory.embed() == 1
 
 
 def test_a_new_embedder_never_mixes_spaces(tmp_path: Path) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from memoranda.domain.scope import Scope
 from memoranda.ports import Embedder, EmbeddingCache, SearchIndex, Vector
 
+_ALL = 1 << 40
 BATCH = 32
 """Passages embedded and stored at a time: what is lost at most when the process is stopped."""
 
@@ -30,8 +29,7 @@ def embed_pending(
     Raises:
         BackendError: the model or the index failed; what was stored before stays.
     """
-    total = index.state(scope).passages if limit is None else min(limit, index.state(scope).passages)
-    waiting = index.pending(scope, embedder.identity, total)
+    waiting = index.pending(scope, embedder.identity, _ALL if limit is None else limit)
     stored = 0
     for start in range(0, len(waiting), BATCH):
         batch = waiting[start : start + BATCH]
@@ -52,4 +50,6 @@ def _vectors(embedder: Embedder, cache: EmbeddingCache | None, texts: Sequence[s
         if cache is not None:
             cache.put(embedder.identity, fresh)
         known |= fresh
+    import numpy as np  # noqa: PLC0415 - whoever has an embedder has loaded it; others should not
+
     return np.stack([known[text] for text in texts])

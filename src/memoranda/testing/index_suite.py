@@ -272,6 +272,13 @@ class SearchIndexSuite:
         assert index.state(SCOPE).embedder == "new"
         assert nearest(index, "new", unit(0, 1)) == ["rec_1"]
 
+    def test_the_newest_passage_is_the_next_to_be_embedded(self, index: SearchIndex) -> None:
+        """What was put last waits first in line."""
+        index.put(SCOPE, made("1", "apricot"))
+        index.put(SCOPE, made("2", "banana"))
+        assert [text.splitlines()[-1] for _, text in index.pending(SCOPE, "m", 5)] == ["banana", "apricot"]
+        assert [text.splitlines()[-1] for _, text in index.pending(SCOPE, "m", 1)] == ["banana"]
+
     def test_a_vector_stays_while_what_is_embedded_stays(self, index: SearchIndex) -> None:
         """New tags and trust keep the vector; new text or a new heading makes the passage wait again."""
         index.put(SCOPE, made("1", "apricot"))

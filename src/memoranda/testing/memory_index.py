@@ -163,7 +163,7 @@ class MemoryIndex:
         """Return what waits to be embedded; see the port."""
         part = self._part(scope)
         known = part.vectors.get(identity, {})
-        waiting = sorted(key for key in part.current if key not in known)[:limit]
+        waiting = sorted((key for key in part.current if key not in known), reverse=True)[:limit]
         return [(key, part.current[key].embedding_text) for key in waiting]
 
     def put_vectors(self, scope: Scope, identity: str, keys: Sequence[int], vectors: Vector) -> int:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import apsw
-import numpy as np
 
 from memoranda.adapters.sqlite.connection import connect, foreign_errors, transaction
 from memoranda.ports import Vector
@@ -55,6 +54,8 @@ class SqliteEmbeddingCache:
         with self._lock, transaction(self._connection) as connection:
             now = _next_use(connection)
             found = {text: connection.execute(query, (now, identity, key)).get for text, key in hashes.items()}
+        import numpy as np  # noqa: PLC0415 - only who embeds needs it
+
         return {text: np.frombuffer(blob, np.float32) for text, blob in found.items() if blob is not None}
 
     def put(self, identity: str, vectors: Mapping[str, Vector]) -> None:
@@ -64,7 +65,7 @@ class SqliteEmbeddingCache:
             connection.executemany(
                 "INSERT OR REPLACE INTO vectors(identity, text_hash, used, vector) VALUES (?, ?, ?, ?)",
                 [
-                    (identity, self._hash(text), now, vector.astype(np.float32, copy=False).tobytes())
+                    (identity, self._hash(text), now, vector.astype("float32", copy=False).tobytes())
                     for text, vector in vectors.items()
                 ],
             )

@@ -8,10 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import apsw
-import numpy as np
 
-from memoranda.adapters.sqlite import index_search
-from memoranda.adapters.sqlite import vectors as stored
+from memoranda.adapters.sqlite import index_search, vector_rows
 from memoranda.adapters.sqlite.index_check import problems
 from memoranda.adapters.sqlite.index_handles import Handle, HandlePool
 from memoranda.adapters.sqlite.index_rows import COLUMNS, Row, decoded, row_of
@@ -66,7 +64,7 @@ class SqliteIndex:
                 _replace_past(connection, scope, records, past)
                 if connection.total_changes() != before:
                     _next_generation(connection)
-                    stored.settle(connection, scope)
+                    vector_rows.settle(connection, scope)
                 return _moved_on(connection, mark)
 
     def records(self, scope: Scope) -> Mapping[str, str]:
@@ -84,7 +82,7 @@ class SqliteIndex:
             if handle is None:
                 return IndexState(0, 0, "", 0, 0, 0)
             with handle.reading() as connection:
-                active = stored.active_embedder(connection)
+                active = vector_rows.active_embedder(connection)
                 newest = int(connection.execute("SELECT coalesce(max(id), 0) FROM embedders").get)
                 identity = connection.execute("SELECT identity FROM embedders WHERE id = ?", (active,)).get
                 count = connection.execute("SELECT count(*) FROM vectors WHERE embedder = ?", (active,)).get
@@ -92,7 +90,7 @@ class SqliteIndex:
                     passages=self._sizes(handle)[0],
                     vectors=int(count),
                     embedder=str(identity or ""),
-                    pending=stored.count_pending(connection, scope, newest),
+                    pending=vector_rows.count_pending(connection, scope, newest),
                     generation=handle.generation(),
                     applied=int(connection.execute("SELECT value FROM meta WHERE name = 'applied'").get),
                 )
@@ -138,17 +136,21 @@ class SqliteIndex:
         self, scope: Scope, identity: str, query: Vector, limit: int, filters: Filters
     ) -> Sequence[tuple[int, float]] | None:
         """Return the nearest passages, exactly; see the port."""
+        from memoranda.adapters.sqlite import vectors as stored  # noqa: PLC0415 - numpy costs 0.15 s of every start
+
         stored.check_query(query)
         with self._pool.using(scope) as handle:
             if handle is None:
                 return ()
             with handle.reading() as connection:
                 if not self._load(handle, identity):
-                    return () if not stored.active_embedder(connection) else None
+                    return () if not vector_rows.active_embedder(connection) else None
                 return stored.nearest(connection, scope, handle.vectors, query, limit=limit, filters=filters)
 
     def similarities(self, scope: Scope, identity: str, query: Vector, keys: Sequence[int]) -> Mapping[int, float]:
         """Return the cosine of keys that have a vector; see the port."""
+        from memoranda.adapters.sqlite import vectors as stored  # noqa: PLC0415 - as above
+
         stored.check_query(query)
         with self._pool.using(scope) as handle:
             if handle is None:
@@ -170,13 +172,15 @@ class SqliteIndex:
             if handle is None:
                 return ()
             with handle.reading() as connection:
-                embedder = stored.embedder_id(connection, identity)
-                found = stored.pending(connection, scope, embedder, limit)
+                embedder = vector_rows.embedder_id(connection, identity)
+                found = vector_rows.pending(connection, scope, embedder, limit)
                 return [(key, decoded(passage).embedding_text) for key, passage in found]
 
     def put_vectors(self, scope: Scope, identity: str, keys: Sequence[int], vectors: Vector) -> int:
         """Store vectors; see the port. Raises InvalidInput unless they are float32, one row per key."""
-        if vectors.dtype != np.float32 or vectors.ndim != 2 or len(vectors) != len(keys):  # noqa: PLR2004
+        from memoranda.adapters.sqlite import vectors as stored  # noqa: PLC0415 - as above
+
+        if vectors.dtype.name != "float32" or vectors.ndim != 2 or len(vectors) != len(keys):  # noqa: PLR2004
             raise InvalidInput(f"vectors must be float32 with one row per key, not {vectors.shape} {vectors.dtype}")
         with self._pool.using(scope) as handle:
             if handle is None or not len(keys):
@@ -184,7 +188,7 @@ class SqliteIndex:
             with handle.writing() as connection:
                 stamp = _next_generation(connection)
                 written = stored.store(connection, scope, identity, keys, vectors, stamp=stamp)
-                stored.settle(connection, scope)
+                vector_rows.settle(connection, scope)
                 return written
 
     def search_history(
@@ -224,8 +228,8 @@ class SqliteIndex:
 
     def _load(self, handle: Handle, identity: str) -> bool:
         """Bring the vectors in memory up to date; False where this identity does not answer here."""
-        embedder = stored.embedder_id(handle.connection, identity)
-        if not embedder or embedder != stored.active_embedder(handle.connection):
+        embedder = vector_rows.embedder_id(handle.connection, identity)
+        if not embedder or embedder != vector_rows.active_embedder(handle.connection):
             return False
         handle.vectors.refresh(handle.connection, embedder, handle.generation())
         return True

@@ -11,14 +11,17 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 
 from memoranda.adapters.sqlite.connection import foreign_errors, transaction
 from memoranda.adapters.sqlite.index_schema import open_index
-from memoranda.adapters.sqlite.vectors import VectorCache
 from memoranda.domain.scope import Scope
 from memoranda.errors import BackendError, IntegrityError, InvalidInput
+
+if TYPE_CHECKING:
+    from memoranda.adapters.sqlite.vectors import VectorCache
 
 DATABASE = "index.db"
 
@@ -35,9 +38,18 @@ class Handle:
         self.lock = threading.RLock()
         self.connection = open_index(path, scope)
         self.closed = False
-        self.vectors = VectorCache()
+        self._vectors: VectorCache | None = None
         self.sizes: tuple[int, tuple[int, int]] = (-1, (0, 0))
         self._identity = _file_identity(path)
+
+    @property
+    def vectors(self) -> VectorCache:
+        """The scope's vectors in memory; empty until they are first asked for."""
+        if self._vectors is None:
+            from memoranda.adapters.sqlite.vectors import VectorCache  # noqa: PLC0415 - loads numpy
+
+            self._vectors = VectorCache()
+        return self._vectors
 
     def is_current(self) -> bool:
         """Tell whether the file that is open is still at its path; another process may have removed it."""

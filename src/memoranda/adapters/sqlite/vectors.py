@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from memoranda.adapters.sqlite.index_rows import checksum
 from memoranda.adapters.sqlite.index_search import conditions
+from memoranda.adapters.sqlite.vector_rows import embedder_id
 from memoranda.domain.query import Filters
 from memoranda.domain.scope import Scope
 from memoranda.errors import IntegrityError, InvalidInput
@@ -180,40 +181,6 @@ def _allowed(connection: apsw.Connection, scope: Scope, keys: Keys, filters: Fil
     return np.isin(keys, np.array([key for (key,) in inside], np.int64))
 
 
-def embedder_id(connection: apsw.Connection, identity: str, *, create: bool = False) -> int:
-    """Return the number of an embedder in this index, 0 where it has none and `create` is not set."""
-    found = connection.execute("SELECT id FROM embedders WHERE identity = ?", (identity,)).get
-    if found is None and create:
-        connection.execute("INSERT INTO embedders(identity) VALUES (?)", (identity,))
-        found = connection.last_insert_rowid()
-    return int(found or 0)
-
-
-def active_embedder(connection: apsw.Connection) -> int:
-    """Return the number of the embedder that answers, 0 for none."""
-    return int(connection.execute("SELECT value FROM meta WHERE name = 'embedder'").get)
-
-
-def pending(connection: apsw.Connection, scope: Scope, embedder: int, limit: int) -> list[tuple[int, bytes]]:
-    """Return (key, stored passage) of current passages without a vector of this embedder, oldest first."""
-    rows = connection.execute(
-        "SELECT key, passage FROM current WHERE scope = ? AND key NOT IN "
-        "(SELECT key FROM vectors WHERE embedder = ?) ORDER BY key LIMIT ?",
-        (str(scope), embedder, limit),
-    )
-    return [(int(key), passage) for key, passage in rows]
-
-
-def count_pending(connection: apsw.Connection, scope: Scope, embedder: int) -> int:
-    """Count current passages without a vector of this embedder."""
-    return int(
-        connection.execute(
-            "SELECT (SELECT count(*) FROM current WHERE scope = ?) - (SELECT count(*) FROM vectors WHERE embedder = ?)",
-            (str(scope), embedder),
-        ).get
-    )
-
-
 def store(
     connection: apsw.Connection,
     scope: Scope,
@@ -241,23 +208,3 @@ def store(
         ],
     )
     return len(rows)
-
-
-def settle(connection: apsw.Connection, scope: Scope) -> None:
-    """Let the newest embedder answer once nothing is pending for it, or the one that answers has nothing.
-
-    What other embedders left is dropped when an embedder takes over complete.
-    """
-    active = active_embedder(connection)
-    counts = dict(connection.execute("SELECT embedder, count(*) FROM vectors GROUP BY embedder"))
-    building = sorted((number for number in counts if number != active), reverse=True)
-    complete = [number for number in building if not count_pending(connection, scope, number)]
-    if complete:
-        active = complete[0]
-        connection.execute("DELETE FROM vectors WHERE embedder <> ?", (active,))
-        connection.execute("DELETE FROM embedders WHERE id <> ?", (active,))
-    elif building and not counts.get(active):
-        active = building[0]
-    else:
-        return
-    connection.execute("UPDATE meta SET value = ? WHERE name = 'embedder'", (str(active),))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import threading
 from typing import Self
 
@@ -12,6 +13,17 @@ from memoranda.memory import Memory
 
 STOP_SECONDS = 10.0
 """How long a server waits at its end for the watcher to finish what it is writing."""
+
+
+def stopped_by_signals() -> threading.Event:
+    """Return an event that Ctrl-C and SIGTERM set, for work in the main thread that ends by itself.
+
+    An exception would tear a write in the middle, and the file watcher underneath swallows KeyboardInterrupt.
+    """
+    stop = threading.Event()
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signum, lambda *_: stop.set())
+    return stop
 
 
 class Watcher:
@@ -43,7 +55,13 @@ class Watcher:
         finally:
             self.first_sync_done.set()
         if self._keep and not self._stop.is_set():
+            self._follow()
+
+    def _follow(self) -> None:
+        try:
             self._memory.watch(stop=self._stop, on_sync=_quiet, on_error=_warn)
+        except MemorandaError as error:
+            _warn(error)
 
 
 def _quiet(_: SyncReport) -> None:

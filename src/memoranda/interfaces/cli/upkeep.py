@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +14,7 @@ from memoranda.domain.report import Finding, StatusReport, SyncReport, VerifyRep
 from memoranda.domain.scope import agent_scope
 from memoranda.errors import IntegrityError, MemorandaError
 from memoranda.interfaces import wire_reports
+from memoranda.interfaces.cli.background import stopped_by_signals
 from memoranda.interfaces.cli.options import AsJson, Home, verb
 from memoranda.interfaces.cli.output import Output, plain, strong
 from memoranda.interfaces.cli.progress import shown
@@ -179,7 +179,6 @@ def watch(
 ) -> None:
     """Sync whenever a file changes, until Ctrl-C; with --json one document a line."""
     out = Output(as_json=as_json)
-    stop = threading.Event()
 
     def on_sync(report: SyncReport) -> None:
         if as_json:
@@ -189,16 +188,13 @@ def watch(
 
     with memoranda.open(home) as memory:
         out.note(f"watching {memory.home}; Ctrl-C ends it")
-        try:
-            memory.watch(
-                stop=stop,
-                on_sync=on_sync,
-                on_error=lambda error: out.note(f"warning: {error}"),
-                debounce=debounce,
-                resync=resync,
-            )
-        except KeyboardInterrupt:
-            stop.set()
+        memory.watch(
+            stop=stopped_by_signals(),
+            on_sync=on_sync,
+            on_error=lambda error: out.note(f"warning: {error}"),
+            debounce=debounce,
+            resync=resync,
+        )
 
 
 @verb

@@ -1,0 +1,61 @@
+"""Which embedder answers in an index, and what waits for a vector: SQL alone, so that keyword search loads no numpy."""
+
+from __future__ import annotations
+
+import apsw
+
+from memoranda.domain.scope import Scope
+
+
+def embedder_id(connection: apsw.Connection, identity: str, *, create: bool = False) -> int:
+    """Return the number of an embedder in this index, 0 where it has none and `create` is not set."""
+    found = connection.execute("SELECT id FROM embedders WHERE identity = ?", (identity,)).get
+    if found is None and create:
+        connection.execute("INSERT INTO embedders(identity) VALUES (?)", (identity,))
+        found = connection.last_insert_rowid()
+    return int(found or 0)
+
+
+def active_embedder(connection: apsw.Connection) -> int:
+    """Return the number of the embedder that answers, 0 for none."""
+    return int(connection.execute("SELECT value FROM meta WHERE name = 'embedder'").get)
+
+
+def pending(connection: apsw.Connection, scope: Scope, embedder: int, limit: int) -> list[tuple[int, bytes]]:
+    """Return (key, stored passage) of current passages without a vector of this embedder, newest first."""
+    rows = connection.execute(
+        "SELECT key, passage FROM current p WHERE scope = ? AND NOT EXISTS "
+        "(SELECT 1 FROM vectors v WHERE v.key = p.key AND v.embedder = ?) ORDER BY key DESC LIMIT ?",
+        (str(scope), embedder, limit),
+    )
+    return [(int(key), passage) for key, passage in rows]
+
+
+def count_pending(connection: apsw.Connection, scope: Scope, embedder: int) -> int:
+    """Count current passages without a vector of this embedder."""
+    return int(
+        connection.execute(
+            "SELECT (SELECT count(*) FROM current WHERE scope = ?) - (SELECT count(*) FROM vectors WHERE embedder = ?)",
+            (str(scope), embedder),
+        ).get
+    )
+
+
+def settle(connection: apsw.Connection, scope: Scope) -> None:
+    """Let the newest embedder answer once nothing is pending for it, or the one that answers has nothing.
+
+    What other embedders left is dropped when an embedder takes over complete.
+    """
+    active = active_embedder(connection)
+    counts = dict(connection.execute("SELECT embedder, count(*) FROM vectors GROUP BY embedder"))
+    building = sorted((number for number in counts if number != active), reverse=True)
+    complete = [number for number in building if not count_pending(connection, scope, number)]
+    if complete:
+        active = complete[0]
+        connection.execute("DELETE FROM vectors WHERE embedder <> ?", (active,))
+        connection.execute("DELETE FROM embedders WHERE id <> ?", (active,))
+    elif building and not counts.get(active):
+        active = building[0]
+    else:
+        return
+    connection.execute("UPDATE meta SET value = ? WHERE name = 'embedder'", (str(active),))
