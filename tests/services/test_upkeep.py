@@ -297,3 +297,23 @@ def test_a_new_embedder_never_mixes_spaces(tmp_path: Path) -> None:
         assert memory.embed() == 30
         assert memory.agent("main").search("number7 here").mode == "hybrid"
         assert other.embedded == 40
+
+
+def test_one_damaged_text_stops_nothing_else(memory: Memory) -> None:
+    """With the kept copy of a file damaged, saving, syncing and searching go on; verify names it, nothing hides it."""
+    agent = memory.agent("main")
+    agent.save("- alpha fact\n- beta fact")
+    db = memory._parts.stores.ledger._db  # type: ignore[attr-defined]
+    db.execute("UPDATE objects SET data=CAST(x'00' || substr(data, 2) AS BLOB)")
+    assert {problem.area for problem in memory.verify().problems} == {"objects"}
+    assert agent.save("- gamma fact").done
+    write(memory.home, "MEMORY.md", read(memory.home, "MEMORY.md") + "- delta fact\n")
+    report = memory.sync()
+    assert (report.added, report.removed, report.edited) == (1, 0, 0)
+    shutil.rmtree(memory.home / ".state/index")
+    memory.sync()
+    assert len(texts(agent, "fact")) == 4
+    assert {problem.area for problem in memory.verify(repair=True).problems} == {"objects"}
+    assert memory.person("main").undo().done
+    with pytest.raises(memoranda.IntegrityError):
+        memory.person("main").restore(agent.checkpoints(limit=100)[-2].id)

@@ -30,7 +30,8 @@ class FileEdit:
     """One file a batch changes; "" stands for a file that does not exist.
 
     `before` and `after` name objects, `before_hash` and `after_hash` are hashes of the bytes on disk. `splices`
-    (start, end, text) turn the kept content before into the one after.
+    (start, end, text) turn the kept content before into the one after; where `whole` is set they turn nothing into
+    it, because the kept content before is damaged.
     """
 
     path: str
@@ -39,6 +40,7 @@ class FileEdit:
     before_hash: str
     after_hash: str
     splices: tuple[tuple[int, int, str], ...]
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

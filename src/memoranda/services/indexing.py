@@ -6,7 +6,7 @@ so, and `catch_up` replays what it missed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from memoranda.domain.entry import Committed, Entry
@@ -15,21 +15,23 @@ from memoranda.domain.passages import indexed_form, passages_of
 from memoranda.domain.record import Record, Status
 from memoranda.domain.report import Progress
 from memoranda.domain.scope import Scope
-from memoranda.errors import BackendError, IntegrityError
+from memoranda.errors import BackendError
 from memoranda.services.stores import Stores
+from memoranda.services.working_file import text_of
 
 _BATCH = 500
 _NAMELESS = frozenset({"MEMORY", "memory", "notes"})
 
 
-def passages(stores: Stores, record: Record, texts: dict[str, str]) -> tuple[Passage, ...]:
-    """Return a record's passages; its text comes from `texts` or the ledger."""
+def passages(stores: Stores, record: Record, texts: Mapping[str, str]) -> tuple[Passage, ...]:
+    """Return a record's passages; none where its text is lost, which `verify` names.
+
+    The text comes from `texts`, from the ledger, or where the ledger's copy is damaged from the file itself.
+    """
     text = texts.get(record.block_hash)
     if text is None:
-        text = stores.ledger.text(record.block_hash)
-    if text is None:
-        raise IntegrityError(f"the text of {record.id} is missing; run `memoranda verify`")
-    return passages_of(record, text, file_title(record.path))
+        text = text_of(stores, record)
+    return passages_of(record, text, file_title(record.path)) if text is not None else ()
 
 
 def file_title(path: str) -> str:
@@ -54,7 +56,9 @@ def project(stores: Stores, committed: Sequence[tuple[Entry, Committed]]) -> boo
         return False
 
 
-def _put(stores: Stores, scope: Scope, records: Iterable[Record], texts: dict[str, str], mark: tuple[int, int]) -> bool:
+def _put(
+    stores: Stores, scope: Scope, records: Iterable[Record], texts: Mapping[str, str], mark: tuple[int, int]
+) -> bool:
     current: list[Passage] = []
     past: list[Passage] = []
     remove: list[str] = []
@@ -93,8 +97,9 @@ def catch_up(stores: Stores, scope: Scope, progress: Progress | None = None) -> 
 
 def expected_forms(stores: Stores, scope: Scope) -> dict[str, str]:
     """Return record id -> fingerprint of what the index should hold for it."""
-    return {
-        record.id: indexed_form(passages(stores, record, {}))
+    forms = {
+        record.id: passages(stores, record, {})
         for record in stores.ledger.present(scope)
         if record.status is Status.ACTIVE
     }
+    return {record_id: indexed_form(parts) for record_id, parts in forms.items() if parts}

@@ -14,7 +14,7 @@ from memoranda.domain.withheld import withhold
 from memoranda.errors import BackendError, InvalidInput, NotFound
 from memoranda.services.indexing import file_title
 from memoranda.services.stores import Stores
-from memoranda.services.working_file import assign, block_hashes, decode
+from memoranda.services.working_file import assign, block_hashes, decode, text_of
 
 _CHUNK_ID = re.compile(r"(rec_[0-9a-z]{22})(?:#([1-9]\d{0,4}))?")
 _PLACE = re.compile(r"(.+?)(?:#L|:)(\d{1,9})(?:-L?\d{1,9})?")
@@ -37,7 +37,7 @@ class Places:
         key = (record.scope, record.path)
         if key not in self._texts:
             self._texts[key] = self._read(*key)
-        file, block = self._texts[key], self._stores.ledger.text(record.block_hash)
+        file, block = self._texts[key], text_of(self._stores, record)
         if file is None or block is None:
             return 0, 0
         position = _block_position(file, block, record.occurrence)
@@ -84,7 +84,7 @@ def get(stores: Stores, viewer: Viewer, chunk_id: str) -> Chunk:
     record = stores.ledger.record(match[1])
     if record is None or record.scope not in viewer.scopes or record.status is not Status.ACTIVE:
         raise NotFound(_NOT_FOUND)
-    whole = stores.ledger.text(record.block_hash)
+    whole = text_of(stores, record)
     if whole is None:
         raise NotFound(_NOT_FOUND)
     text = whole

@@ -37,13 +37,22 @@ def verify(stores: Stores, *, repair: bool = False, progress: Progress | None = 
             problems.extend(found)
             wrong = list(_index(stores, scope))
             if wrong and repair:
-                stores.index.clear(scope)
-                indexing.catch_up(stores, scope, progress)
-                repaired.append(f"index of {scope}")
-                wrong = list(_index(stores, scope))
+                wrong = _repaired(stores, scope, progress)
+                if not wrong:
+                    repaired.append(f"index of {scope}")
             problems.extend(wrong)
     checked.extend((("files on disk", files), ("indexes", len(scopes))))
     return VerifyReport(tuple(checked), tuple(problems), tuple(repaired))
+
+
+def _repaired(stores: Stores, scope: Scope, progress: Progress | None) -> list[Problem]:
+    """Build an index again; return what is wrong with it afterwards."""
+    stores.index.clear(scope)
+    try:
+        indexing.catch_up(stores, scope, progress)
+    except IntegrityError as error:
+        return [Problem("records", str(scope), f"the index waits for a sound ledger: {error}")]
+    return list(_index(stores, scope))
 
 
 def _files(stores: Stores, scope: Scope) -> Iterator[Problem]:
@@ -67,7 +76,12 @@ def _files(stores: Stores, scope: Scope) -> Iterator[Problem]:
 
 
 def _blocks(stores: Stores, scope: Scope, path: str, text: str) -> Iterator[Problem]:
-    known, orphans = assign(block_hashes(stores, parse(text)), stores.ledger.records_in(scope, path))
+    try:
+        records = stores.ledger.records_in(scope, path)
+    except IntegrityError as error:
+        yield Problem("records", f"{scope} {path}", str(error))
+        return
+    known, orphans = assign(block_hashes(stores, parse(text)), records)
     missing = sum(1 for record in known if record is None)
     if missing:
         yield Problem("files", f"{scope} {path}", f"{missing} of its blocks have no record")

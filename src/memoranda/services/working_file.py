@@ -12,7 +12,7 @@ from memoranda.domain.markdown import Document, parse
 from memoranda.domain.record import Record, Status
 from memoranda.domain.scope import Scope
 from memoranda.domain.withheld import NOTHING, Withheld, placeholder_hash, redact, withhold
-from memoranda.errors import BackendError
+from memoranda.errors import BackendError, IntegrityError
 from memoranda.services.stores import Stores
 
 
@@ -68,8 +68,30 @@ def as_known(stores: Stores, scope: Scope, path: str) -> WorkingFile:
     state = stores.ledger.file(scope, path)
     if state is None:
         return _with_records(stores, scope, path, parse(""), None, None)
-    kept = stores.ledger.text(state.object)
+    kept = readable_text(stores, state.object)
     return _with_records(stores, scope, path, parse(kept or ""), None, state)
+
+
+def readable_text(stores: Stores, name: str) -> str | None:
+    """Return a kept text; None where it is damaged or missing, which `verify` names and writes can do without."""
+    try:
+        return stores.ledger.text(name)
+    except IntegrityError:
+        return None
+
+
+def text_of(stores: Stores, record: Record) -> str | None:
+    """Return a record's text: the kept one, or where that is damaged the file's own; None where both are lost."""
+    text = readable_text(stores, record.block_hash)
+    if text is not None:
+        return text
+    try:
+        found = stores.documents.read(record.scope, record.path)
+        document = stores.parsed.parse(record.scope, record.path, decode(found[0], record.path) if found else "")
+    except BackendError:
+        return None
+    hashes = block_hashes(stores, document)
+    return document.blocks[hashes.index(record.block_hash)].text if record.block_hash in hashes else None
 
 
 def without(working: WorkingFile, ids: AbstractSet[str]) -> WorkingFile:

@@ -22,7 +22,7 @@ from memoranda.domain.withheld import fill, withhold
 from memoranda.errors import BackendError, Conflict, IntegrityError
 from memoranda.services.planning import Plan
 from memoranda.services.stores import Stores
-from memoranda.services.working_file import WorkingFile, decode, kept_content
+from memoranda.services.working_file import WorkingFile, decode, kept_content, readable_text
 
 KEEP_CHECKPOINTS = 500
 KEEP_DAYS = 30
@@ -66,16 +66,8 @@ def entry_of(stores: Stores, plan: Plan, *, observed: bool = False) -> Entry:
 
 def _edit_of(stores: Stores, working: WorkingFile) -> FileEdit:
     state = working.state
-    before = before_hash = before_text = ""
-    if state is not None:
-        before, before_hash = state.object, state.content_hash
-        if working.original is not None and before == before_hash:
-            before_text = decode(working.original, working.path)
-        else:
-            kept = stores.ledger.text(before)
-            if kept is None:
-                raise IntegrityError(f"the ledger's copy of {working.path} is missing; run `memoranda verify`")
-            before_text = kept
+    before, before_hash = (state.object, state.content_hash) if state else ("", "")
+    kept = readable_text(stores, before) if before else ""
     if not working.exists:
         return FileEdit(working.path, before, "", before_hash, "", ())
     after_text = kept_content(stores, working)
@@ -85,7 +77,8 @@ def _edit_of(stores: Stores, working: WorkingFile) -> FileEdit:
         after=stores.prints.content(after_text),
         before_hash=before_hash,
         after_hash=stores.prints.content(working.document.text),
-        splices=tuple(splices(before_text, after_text)),
+        splices=tuple(splices(kept or "", after_text)),
+        whole=kept is None,
     )
 
 

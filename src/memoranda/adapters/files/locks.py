@@ -10,7 +10,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from memoranda.domain.scope import Scope
-from memoranda.errors import Busy
+from memoranda.errors import BackendError, Busy
 
 WAIT_SECONDS = 120.0
 _POLL_SECONDS = 0.003
@@ -37,6 +37,8 @@ class FileLocks:
             lock.acquire()
         except Timeout as error:
             raise Busy(f"{scope} is being written by another process; try again") from error
+        except OSError as error:
+            raise BackendError(f"the lock of {scope} cannot be taken: {error.strerror}") from error
         held.add(name)
         try:
             yield

@@ -155,12 +155,12 @@ class SqliteLedger(LedgerReads):
         """Keep the content after, whole, and the content before as its difference to it."""
         if not edit.after:
             return
-        older = self._objects.get(edit.before) if edit.before else ""
+        older = self._objects.get(edit.before) if edit.before and not edit.whole else ""
         if older is None:
             raise IntegrityError(f"object {edit.before} is missing")
         newer = apply_splices(older, edit.splices)
         self._objects.put(edit.after, newer)
-        if edit.before:
+        if edit.before and not edit.whole:
             self._objects.slim(edit.before, edit.after, older, newer)
 
     def _put_state(self, db: apsw.Connection, scope: Scope, state: FileState) -> None:

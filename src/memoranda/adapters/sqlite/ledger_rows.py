@@ -10,6 +10,7 @@ from typing import Any
 from memoranda.domain.entry import Change, Entry, FileEdit, FileState
 from memoranda.domain.record import Epistemic, Kind, Provenance, Record, Status, Trust
 from memoranda.domain.scope import Principal, Scope
+from memoranda.errors import IntegrityError, InvalidInput
 
 COLUMNS = (
     "id", "scope", "path", "block_hash", "occurrence", "value_key", "near_key", "heading", "grp", "kind", "title",
@@ -53,7 +54,18 @@ def row_of_payload(payload: Mapping[str, object]) -> tuple[str | int, ...]:
 
 
 def of_row(row: tuple[Any, ...]) -> Record:
-    """Return the record of a row."""
+    """Return the record of a row.
+
+    Raises:
+        IntegrityError: a column holds what no writer of this program puts there.
+    """
+    try:
+        return _of_row(row)
+    except (KeyError, ValueError, TypeError, InvalidInput) as error:
+        raise IntegrityError(f"the ledger's row of {row[0]} is damaged; run `memoranda verify`") from error
+
+
+def _of_row(row: tuple[Any, ...]) -> Record:
     return Record(
         id=row[0], scope=_scope(row[1]), path=row[2], block_hash=row[3], occurrence=row[4], value_key=row[5],
         near_key=row[6], heading=_list(row[7]), group=row[8], kind=_KINDS[row[9]], title=row[10],
@@ -105,7 +117,7 @@ def intent_body(entry: Entry) -> str:
             "reason": entry.reason,
             "checkpoint": entry.checkpoint_id,
             "edits": [
-                [edit.path, edit.before, edit.after, edit.before_hash, edit.after_hash, list(edit.splices)]
+                [edit.path, edit.before, edit.after, edit.before_hash, edit.after_hash, list(edit.splices), edit.whole]
                 for edit in entry.edits
             ],
             "changes": [[change.kind, to_payload(change.record), change.before] for change in entry.changes],
@@ -131,7 +143,7 @@ def intent_of(batch_id: str, scope: str, body: str) -> Entry:
         reason=fields["reason"],
         checkpoint_id=fields["checkpoint"],
         edits=tuple(
-            FileEdit(edit[0], edit[1], edit[2], edit[3], edit[4], tuple(tuple(splice) for splice in edit[5]))
+            FileEdit(edit[0], edit[1], edit[2], edit[3], edit[4], tuple(tuple(splice) for splice in edit[5]), edit[6])
             for edit in fields["edits"]
         ),
         changes=tuple(
