@@ -12,14 +12,14 @@ import argparse
 import random
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
-from measuring import Run, Samples, interleave, ratio, table
-from synthetic import Corpus, MadeUpEmbedder, Question, agent_names, embed, write_notes
-
 import memoranda
+from measuring import Run, Samples, interleave, ratio, table
 from memoranda.domain.scope import Scope
 from memoranda.memory import Memory
+from synthetic import Corpus, MadeUpEmbedder, Question, agent_names, embed, write_notes
 
 RECORDS = 100
 ASKED = 40
@@ -81,8 +81,8 @@ def compare(alone: Memory, many: Memory, corpus: Corpus, embedder: MadeUpEmbedde
         _ask(memory, "a0", questions[0])
     warm: list[list[tuple[Samples, Run]]] = [
         [
-            (rows[names[0]], lambda q=question: _ask(alone, "a0", q)),  # type: ignore[misc]
-            (rows[names[1]], lambda q=question: _ask(many, "a0", q)),  # type: ignore[misc]
+            (rows[names[0]], partial(_ask, alone, "a0", question)),
+            (rows[names[1]], partial(_ask, many, "a0", question)),
         ]
         for question in questions
     ]
@@ -92,10 +92,10 @@ def compare(alone: Memory, many: Memory, corpus: Corpus, embedder: MadeUpEmbedde
         drawn.shuffle(pair)
         for memory, name in pair:
             memory._parts.stores.index.close()  # type: ignore[attr-defined]  # noqa: SLF001 - what cold means here
-            rows[name].time(lambda m=memory, q=question: _ask(m, "a0", q))  # type: ignore[misc]
+            rows[name].time(partial(_ask, memory, "a0", question))
     for question in questions:
         name = f"a{drawn.randrange(agents)}"
-        rows[others].time(lambda n=name, q=question: _ask(many, n, q))  # type: ignore[misc]
+        rows[others].time(partial(_ask, many, name, question))
     table("Hybrid recall of one agent of a hundred records", list(rows.values()))
     print()
     print(ratio(rows[names[1]], rows[names[0]]))

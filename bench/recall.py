@@ -11,20 +11,22 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from measuring import Run, Samples, interleave, ratio, table
-from moltis_design import StreamedTable
-from synthetic import Corpus, MadeUpEmbedder, Question, one_agent
-
 from memoranda.adapters.registry import open_embedder
 from memoranda.domain.query import Filters, Mode
 from memoranda.domain.scope import Scope
 from memoranda.memory import Memory
+from moltis_design import StreamedTable
+from synthetic import Corpus, MadeUpEmbedder, Question, one_agent
 
 SIZES, SMALL_SIZES = (1_000, 10_000, 100_000), (200, 400)
 MAIN = Scope("agent", "main")
 MODES: tuple[Mode, ...] = ("hybrid", "keyword", "vector")
+ARM, STREAMED, WHOLE = "vector arm", "streamed vectors", "streamed vectors and FTS5"
+STREAMED_QUESTIONS = 40
 NOW = "2026-01-01T00:00:00.000000+00:00"
 
 
@@ -60,8 +62,8 @@ def one_size(folder: Path, size: int, count: int, *, compare: bool) -> None:
     _parts(memory, questions)
     if baseline is not None:
         print()
-        print(ratio(rows["streamed vectors"], rows["vector arm"]))
-        print(ratio(rows["streamed vectors and FTS5"], rows["hybrid"]))
+        print(ratio(rows[STREAMED], rows[ARM]))
+        print(ratio(rows[WHOLE], rows["hybrid"]))
         baseline.close()
     memory.close()
 
@@ -77,41 +79,20 @@ def _measure(
     size: int,
     baseline: StreamedTable | None,
 ) -> dict[str, Samples]:
-    """Ask every question of everything, interleaved."""
-    index = memory._parts.stores.index  # noqa: SLF001 - the arm alone is not public
+    """Ask every question of everything, interleaved; the baseline a part of them, each beside ours."""
+    search = memory._parts.stores.index.search_vector  # noqa: SLF001 - the arm alone is not public
     filters = Filters(valid_at=NOW)
-    names = [*MODES, "vector arm", *(("streamed vectors", "streamed vectors and FTS5") if baseline else ())]
-    rows = {name: Samples(f"{name}, {size:,}") for name in names}
+    rows = {name: Samples(f"{name}, {size:,}") for name in (*MODES, ARM, *((STREAMED, WHOLE) if baseline else ()))}
     rounds: list[list[tuple[Samples, Run]]] = []
-    for question in questions:
-        things: list[tuple[Samples, Run]] = [
-            (rows[mode], lambda q=question, m=mode: _ask(memory, q, m))
-            for mode in MODES  # type: ignore[misc]
-        ]
-        things.append(
-            (rows["vector arm"],
-             lambda q=question: index.search_vector(MAIN, embedder.identity, q.vector, 50, filters))  # type: ignore[misc]
-        )  # fmt: skip
+    for number, question in enumerate(questions):
+        things: list[tuple[Samples, Run]] = [(rows[mode], partial(_ask, memory, question, mode)) for mode in MODES]
+        things.append((rows[ARM], partial(search, MAIN, embedder.identity, question.vector, 50, filters)))
+        if baseline is not None and number < STREAMED_QUESTIONS:
+            things.append((rows[STREAMED], partial(baseline.nearest, question.vector)))
+            things.append((rows[WHOLE], partial(baseline.search, question.text, question.vector)))
         rounds.append(things)
     interleave(rounds)
-    if baseline is not None:
-        _measure_baseline(rows, questions, baseline, index_arm=rounds)
     return rows
-
-
-def _measure_baseline(
-    rows: dict[str, Samples],
-    questions: list[Question],
-    baseline: StreamedTable,
-    index_arm: list[list[tuple[Samples, Run]]],
-) -> None:
-    """Ask the baseline a part of the questions, each beside the same question asked of ours."""
-    rounds: list[list[tuple[Samples, Run]]] = []
-    for question, ours in list(zip(questions, index_arm, strict=True))[:30]:
-        streamed = (rows["streamed vectors"], lambda q=question: baseline.nearest(q.vector))
-        whole = (rows["streamed vectors and FTS5"], lambda q=question: baseline.search(q.text, q.vector))
-        rounds.append([*ours, streamed, whole])  # type: ignore[list-item]
-    interleave(rounds, seed=2)
 
 
 def _parts(memory: Memory, questions: list[Question]) -> None:
@@ -132,7 +113,7 @@ def question_time(count: int) -> None:
     embedder.embed_query("a question to warm up")
     rows = Samples("embedding a question with minilm")
     for question in Corpus(count).questions(count):
-        rows.time(lambda q=question: embedder.embed_query(q.text))  # type: ignore[misc]
+        rows.time(partial(embedder.embed_query, question.text))
     table("Default embedder", [rows])
 
 

@@ -9,12 +9,12 @@ import argparse
 import os
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
+import memoranda
 from measuring import Samples, ratio, table
 from synthetic import Corpus, MadeUpEmbedder
-
-import memoranda
 
 FOLDER_FILES = 500
 RECORDS = 3
@@ -58,7 +58,7 @@ def measure(home: Path, files: int, rounds: int) -> None:
         memory.embed()
         embedded = embedder.texts
         for number in range(rounds):
-            rows["bare walk by stat"].time(lambda: walk(home / "memory"))
+            rows["bare walk by stat"].time(partial(walk, home / "memory"))
             opened.on = True
             rows["unchanged sync"].time(memory.sync)
             memory.embed()

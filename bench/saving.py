@@ -14,14 +14,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from measuring import Samples, table
-from synthetic import Corpus, MadeUpEmbedder, write_notes
-
 import memoranda
+from measuring import Samples, table
 from memoranda.memory import Memory
+from synthetic import Corpus, MadeUpEmbedder, write_notes
 
 SETTINGS = {"memory.provider": "none"}
 PARTS = {
@@ -98,8 +98,8 @@ def save_to_found(home: Path, count: int, records: int) -> None:
         for number in range(records, records + count):
             text = corpus.texts[number]
             began = time.perf_counter()
-            save.time(lambda t=text: agent.save(t, file="memory/saved.md"))  # type: ignore[misc]
-            found = search.time(lambda n=number: agent.search(f"n{n}", mode="keyword"))  # type: ignore[misc]
+            save.time(partial(agent.save, text, file="memory/saved.md"))
+            found = search.time(partial(agent.search, f"n{number}", mode="keyword"))
             note(whole.name, (time.perf_counter() - began) * 1_000)
             if [hit.text for hit in found.hits][:1] != [text]:  # type: ignore[attr-defined]
                 raise RuntimeError("what was saved was not found")

@@ -63,7 +63,7 @@ class StepCounter:
 
     def _short(self, path: object) -> str:
         """Return a path's name without what is different every time."""
-        name = os.path.basename(str(path))
+        name = Path(str(path)).name
         return "temporary" if name.startswith(".memoranda-") else name
 
 
@@ -96,9 +96,9 @@ def watch(memory: Memory, counter: StepCounter) -> None:
     sys.addaudithook(counter.audit)
     sync, rename = os.fsync, atomic._rename
 
-    def fsync(descriptor: int) -> None:
+    def fsync(fd: Any) -> None:
         counter.step("before fsync")
-        sync(descriptor)
+        sync(fd)
         counter.step("after fsync")
 
     def swapped(source: Path, target: Path, flags: int) -> bool:

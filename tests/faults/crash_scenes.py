@@ -8,11 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from crash_child import SETTINGS
-
 import memoranda
 from memoranda.adapters.files import atomic
 from memoranda.memory import Memory
+from tests.faults.crash_child import SETTINGS
 
 NOTES = "memory/notes.md"
 OFFERED = "An agent offers this."
@@ -60,7 +59,7 @@ def synced(memory: Memory) -> None:
 
 def save_over_an_edit(memory: Memory) -> None:
     """Save while a person edits the file right before the exchange."""
-    notes, rename, acted = memory.home / NOTES, atomic._rename, []
+    notes, rename, acted = memory.home / NOTES, atomic._rename, list[Path]()
 
     def swap(source: Path, target: Path, flags: int) -> bool:
         if not acted:

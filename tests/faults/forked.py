@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import crash_child
+from tests.faults import crash_child
 
 DEADLINE = 120.0
 """Seconds after which a child counts as hung."""
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["memoranda.bootstrap", "memoranda.services.recall", "crash_child", "crash_scenes"])
+_context.set_forkserver_preload(["memoranda.bootstrap", "memoranda.services.recall", "tests.faults.crash_scenes"])
 
 
 def start(function: Callable[..., None], *arguments: Any) -> Any:

@@ -6,18 +6,30 @@ import os
 import shutil
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
-import crash_child
 import pytest
-from crash_scenes import NOTES, OFFERED, PERSON, save_half_of_a_copy, save_over_an_edit, stray_files, synced
-from forked import play
 
 import memoranda
-from memoranda.adapters.files import atomic
+from memoranda.adapters.files import atomic, writers
+from memoranda.adapters.files.writers import PATIENCE_SECONDS
 from memoranda.domain.outcome import Conflicted
 from memoranda.memory import Memory
+from tests.faults import crash_child
+from tests.faults.crash_scenes import (
+    NOTES,
+    OFFERED,
+    PERSON,
+    save_half_of_a_copy,
+    save_over_an_edit,
+    stray_files,
+    synced,
+)
+from tests.faults.forked import play
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the exchange is Linux's")
 
@@ -123,7 +135,7 @@ def test_delete_yields_to_the_edit(
     """A file that a person edits in the instant of its removal is put back; without the edit it goes."""
     notes = memory.home / NOTES
     text = f"The first note.\n\n{PERSON}\n"
-    rename, acted = os.replace, []
+    rename, acted = os.replace, list[Path]()
 
     def move(source: Path, target: Path) -> None:
         if not acted and Path(source) == notes:
@@ -276,3 +288,70 @@ def test_torn_copy_is_nobodys_edit(memory: Memory) -> None:
         assert _authors(reopened) == {"The first note.": "agent:main", "Written after the crash.": "external"}
         assert [path.name for path in (memory.home / "memory").iterdir()] == ["notes.md"]
         assert reopened.verify().clean
+
+
+class _Editor:
+    """Has the notes open for appending since before the write, and writes after it."""
+
+    def __init__(self, notes: Path, monkeypatch: pytest.MonkeyPatch, *, patience: float) -> None:
+        self.opened = 0
+        self._notes, self._patience = notes, patience
+        self._rename = atomic._rename
+        self._threads: list[threading.Thread] = []
+        monkeypatch.setattr(atomic, "_rename", self._swap)
+
+    def _swap(self, source: Path, target: Path, flags: int) -> bool:
+        if self.opened:
+            return self._rename(source, target, flags)
+        self.opened += 1
+        stream = self._notes.open("a", encoding="utf-8")
+        done = self._rename(source, target, flags)
+        self._threads.append(threading.Thread(target=self._write_late, args=(stream,)))
+        self._threads[0].start()
+        return done
+
+    def _write_late(self, stream: IO[str]) -> None:
+        time.sleep(self._patience)
+        stream.write(f"\n{PERSON}\n")
+        stream.close()
+
+    def done(self) -> None:
+        """Wait until the editor has written."""
+        self._threads[0].join()
+
+
+@linux
+@pytest.mark.parametrize("patience", [0.03, 2.5 * PATIENCE_SECONDS], ids=["soon", "late"])
+def test_editor_that_writes_after_the_exchange(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, patience: float
+) -> None:
+    """An editor that had the file open before the exchange and writes after it loses nothing, nor does the agent."""
+    editor = _Editor(memory.home / NOTES, monkeypatch, patience=patience)
+    assert memory.agent("main").save(OFFERED, file=NOTES).done
+    editor.done()
+    assert editor.opened
+    memory.sync()
+    assert _authors(memory) == {"The first note.": "agent:main", PERSON: "external", OFFERED: "agent:main"}
+    assert _sound(memory)
+
+
+@linux
+def test_file_that_stays_open_for_writing(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that somebody keeps open for writing is left to them: a conflict, and no writer's words are lost."""
+    monkeypatch.setattr(writers, "PATIENCE_SECONDS", 0.01)
+    with (memory.home / NOTES).open("a", encoding="utf-8") as stream:
+        outcome = memory.agent("main").save(OFFERED, file=NOTES)
+        assert isinstance(outcome.items[0], Conflicted)
+        stream.write(f"\n{PERSON}\n")
+    assert (memory.home / NOTES).read_text(encoding="utf-8") == f"The first note.\n\n{PERSON}\n"
+    assert memory.agent("main").save(OFFERED, file=NOTES).done
+    assert _sound(memory)
+
+
+def test_file_that_is_read_is_written_all_the_same(memory: Memory) -> None:
+    """Somebody who only reads a file keeps nobody from writing it."""
+    with (memory.home / NOTES).open(encoding="utf-8") as stream:
+        assert memory.agent("main").save(OFFERED, file=NOTES).done
+        assert stream.read() == "The first note.\n"
+    assert OFFERED in (memory.home / NOTES).read_text(encoding="utf-8")
+    assert _sound(memory)

@@ -8,13 +8,13 @@ import sys
 import time
 from pathlib import Path
 
-import crash_child
 import pytest
-from crash_scenes import stray_files
-from forked import finish, start
 
 import memoranda
 from memoranda.memory import Memory
+from tests.faults import crash_child
+from tests.faults.crash_scenes import stray_files
+from tests.faults.forked import finish, start
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and fork are not there")
 
@@ -77,8 +77,8 @@ class Rounds:
                         self.acknowledged += 1
             last = max(acknowledged, default="")
             if last:
-                writer, number = last.split()
-                text = crash_child.pair(writer, int(number)).split("\n\n", maxsplit=1)[0]
+                writer, _, saved = last.partition(" ")
+                text = crash_child.pair(writer, int(saved)).split("\n\n", maxsplit=1)[0]
                 assert text in {hit.text for hit in memory.agent("main").search(text, limit=20).hits}
 
 

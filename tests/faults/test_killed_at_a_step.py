@@ -9,12 +9,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-import crash_child
 import pytest
-from crash_scenes import SCENES, Standing, prepare, standing, stray_files, synced
-from forked import Played, play
 
 import memoranda
+from tests.faults import crash_child
+from tests.faults.crash_scenes import SCENES, Standing, prepare, standing, stray_files, synced
+from tests.faults.forked import Played, play
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and fork are not there")
 

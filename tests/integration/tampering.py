@@ -51,7 +51,7 @@ def tables(database: Path) -> list[str]:
             "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%' "
             "AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
         )
-        return [name for (name,) in rows.fetchall()]
+        return [str(name) for (name,) in rows.fetchall()]
 
 
 def columns(database: Path, table: str) -> list[str]:
@@ -64,7 +64,7 @@ def tamper(database: Path, place: Place) -> bool:
     """Change one byte; return False where no row has a value there."""
     with _open(database) as connection:
         table, column = place.table, place.column
-        keys = [row[1] for row in connection.execute(f"PRAGMA table_info('{table}')").fetchall() if row[5]]
+        keys = [str(row[1]) for row in connection.execute(f"PRAGMA table_info('{table}')").fetchall() if row[5]]
         found = connection.execute(
             f'SELECT {", ".join(keys)}, "{column}" FROM "{table}" '  # noqa: S608 - names from the schema
             f'WHERE length("{column}") > 0 ORDER BY {", ".join(f"{key} DESC" for key in keys)} LIMIT 1'

@@ -46,7 +46,7 @@ def _answers(memory: Memory) -> list[object]:
         for agent in ("main", "second")
         for question in QUESTIONS
         for mode in ("hybrid", "keyword", "vector")
-        for hit in memory.agent(agent).search(question, limit=10, mode=mode).hits  # type: ignore[arg-type]
+        for hit in memory.agent(agent).search(question, limit=10, mode=mode).hits
     ]
 
 

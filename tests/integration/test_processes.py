@@ -1,4 +1,4 @@
-"""Many processes write one file, sync it and are edited by a person at once: every line is there once, by its author."""
+"""Many processes write one file, sync it and are edited by a person at once: each line is there once, by its author."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from writer_process import NEW_HOMES
 
 import memoranda
 from memoranda.memory import Memory
+from tests.integration.writer_process import NEW_HOMES
 
 SETTINGS = {"memory.provider": "none"}
 SCRIPT = Path(__file__).with_name("writer_process.py")
@@ -105,7 +105,7 @@ def _written(names: list[str], saves: int) -> dict[str, str]:
     [pytest.param(3, 8, id="3x8"), pytest.param(12, 50, id="12x50", marks=pytest.mark.slow)],
 )
 def test_writers_of_one_file(home: Path, tmp_path: Path, writers: int, saves: int) -> None:
-    """N processes x M saves while one syncs and a person edits: N x M records, none lost, none doubled, all authored."""
+    """N processes x M saves while one syncs and a person edits: N x M records, none lost or doubled, all authored."""
     stop = tmp_path / "stop"
     names = [f"person{number}" if number % 4 == 3 else f"agent{number}" for number in range(writers)]
     syncing = _start("sync", home, stop)

@@ -9,7 +9,6 @@ from pathlib import Path
 import apsw
 import numpy as np
 import pytest
-from tampering import Place, columns, tables, tamper
 
 import memoranda
 from memoranda.domain.operation import Append, Batch
@@ -18,6 +17,7 @@ from memoranda.domain.scope import Principal, agent_scope
 from memoranda.errors import MemorandaError
 from memoranda.memory import Memory
 from memoranda.services import gateway
+from tests.integration.tampering import Place, columns, tables, tamper
 
 SETTINGS = {"memory.provider": "none"}
 LEDGER, INDEX = Path(".state/ledger.db"), Path(".state/index/agent+main/index.db")
@@ -116,7 +116,7 @@ def test_byte_in_the_ledger(whole: Path, copy: Path, table: str) -> None:
 
 @pytest.mark.parametrize("table", [*INDEX_TABLES, *WORDS])
 def test_byte_in_the_index(whole: Path, copy: Path, table: str) -> None:
-    """A byte changed in any column of an index's row, keyword tables included, is named; the untouched copy is clean."""
+    """A byte changed in any column of an index's row, keyword tables included, is named; the untouched is clean."""
     assert _silent(whole, copy, INDEX, table) == []
     assert _named(copy) == []
 

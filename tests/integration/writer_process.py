@@ -8,6 +8,7 @@ writer_process.py open HOME NAME
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import memoranda
@@ -39,7 +40,6 @@ def open_and_save(homes: str, name: str, go: str) -> None:
     """Open homes that nobody has made yet, from the moment the go file appears, and save one line in each."""
     import memoranda.bootstrap
 
-    assert memoranda.bootstrap.open_home
     print("ready", flush=True)  # noqa: T201 - this is how it answers
     while not Path(go).exists():
         pass
@@ -48,5 +48,7 @@ def open_and_save(homes: str, name: str, go: str) -> None:
             assert memory.agent("main").save(f"Line of {name}.", file="memory/shared.md").done
 
 
+DOES: dict[str, Callable[..., None]] = {"write": write, "sync": sync, "open": open_and_save}
+
 if __name__ == "__main__":
-    {"write": write, "sync": sync, "open": open_and_save}[sys.argv[1]](*sys.argv[2:])
+    DOES[sys.argv[1]](*sys.argv[2:])

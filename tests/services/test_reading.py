@@ -19,7 +19,8 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         write(
             tmp_path,
             "memory/a.md",
-            "# Title\n\n- port 80\n- port 8080\n- port 80\n\nLong port 80 story\nover two lines.\n\n```\nport 80\n```\n",
+            "# Title\n\n- port 80\n- port 8080\n- port 80\n\n"
+            "Long port 80 story\nover two lines.\n\n```\nport 80\n```\n",
         )
         opened.sync()
         yield opened
@@ -60,7 +61,7 @@ def test_a_place_in_a_file_is_an_address_too(memory: Memory) -> None:
         "rec_short",
         "rec_" + "0" * 22,
     ):
-        with pytest.raises(memoranda.NotFound, match="chunk not found|no memory file"):
+        with pytest.raises(memoranda.NotFound, match=r"chunk not found|no memory file"):
             agent.get(place)
     with pytest.raises(memoranda.InvalidInput):
         agent.get("../outside.md:1")

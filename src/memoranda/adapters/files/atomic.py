@@ -11,6 +11,7 @@ import os
 import sys
 from pathlib import Path
 
+from memoranda.adapters.files.writers import closed_by_all
 from memoranda.domain.aside import aside_names
 from memoranda.errors import Conflict
 
@@ -93,7 +94,7 @@ def _swap(target: Path, temporary: Path, expected: bytes, data: bytes) -> None:
         return
     displaced = None
     try:
-        displaced = read(temporary)
+        displaced = read(temporary) if closed_by_all(temporary) else None
     finally:
         if displaced != expected:
             _swap_back(target, temporary, data)
@@ -116,7 +117,7 @@ def _remove(target: Path, temporary: Path, expected: bytes) -> None:
         raise Conflict(f"{target.name} was removed in between") from error
     displaced = None
     try:
-        displaced = read(temporary)
+        displaced = read(temporary) if closed_by_all(temporary) else None
     finally:
         if displaced != expected:
             _put_back(target, temporary)
