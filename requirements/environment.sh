@@ -15,12 +15,11 @@ find_python() {
 }
 
 prepare_environment() {
-  local lock=$1 stamp=".venv/.memoranda-$(basename "$1")" wanted
-  wanted="$(cksum < "$lock") $(cksum < pyproject.toml) $PWD"
-  if [ -x .venv/bin/python ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
+  local lock=$1 stamp=.venv/.memoranda-${1##*/} wanted python
+  wanted="$PWD $(cat "$lock" pyproject.toml | cksum)"
+  if [ -x .venv/bin/python ] && [ -f "$stamp" ] && [ "$(<"$stamp")" = "$wanted" ]; then
     return
   fi
-  local python
   python=$(find_python)
   echo "Setting up .venv with $("$python" --version 2>&1) (once; this takes a minute or two) …" >&2
   if command -v uv >/dev/null 2>&1; then
@@ -36,6 +35,8 @@ prepare_environment() {
   fi
   rm -f .venv/.memoranda-*
   printf '%s' "$wanted" > "$stamp"
-  case "$lock" in *lock-dev.txt) printf '%s' "$(cksum < requirements/lock.txt) $(cksum < pyproject.toml) $PWD" > .venv/.memoranda-lock.txt ;; esac
+  case "$lock" in # what tests need holds what users need
+    */lock-dev.txt) printf '%s' "$PWD $(cat requirements/lock.txt pyproject.toml | cksum)" > .venv/.memoranda-lock.txt ;;
+  esac
   echo "Done." >&2
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recall_setup import TopicEmbedder, fill
+from tests.services.recall_setup import TopicEmbedder, fill
 
 from memoranda.adapters.sqlite.embedding_cache import SqliteEmbeddingCache
 from memoranda.adapters.sqlite.index import SqliteIndex

@@ -95,7 +95,7 @@ def test_log_is_filtered_and_bounded(memory: Memory) -> None:
     assert {event.subject for event in person.log(subject=subject)} == {subject}
     for wrong in ({"limit": 0}, {"limit": 5_000}, {"since": "yesterday-ish"}):
         with pytest.raises(memoranda.InvalidInput):
-            person.log(**wrong)  # type: ignore[arg-type]
+            person.log(**wrong)
 
 
 def test_checkpoints_are_listed_by_path_and_bounded(memory: Memory) -> None:

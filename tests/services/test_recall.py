@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from recall_setup import PolyglotEmbedder, TopicEmbedder, ask, fill, ids
+from tests.services.recall_setup import PolyglotEmbedder, TopicEmbedder, ask, fill, ids
 
 from memoranda.adapters.sqlite.index import SqliteIndex
 from memoranda.domain.query import Filters

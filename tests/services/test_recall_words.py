@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from recall_setup import TopicEmbedder, ask, fill, ids
+from tests.services.recall_setup import TopicEmbedder, ask, fill, ids
 
 from memoranda.adapters.sqlite.index import SqliteIndex
 from memoranda.domain.scope import APPLICATION, Viewer
