@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.services.recall_setup import TopicEmbedder, fill
 
 from memoranda.adapters.sqlite.embedding_cache import SqliteEmbeddingCache
 from memoranda.adapters.sqlite.index import SqliteIndex
 from memoranda.errors import BackendError
 from memoranda.services.embedding import embed_pending
 from memoranda.testing.index_suite import SCOPE
+from tests.services.recall_setup import TopicEmbedder, fill
 
 
 @pytest.fixture

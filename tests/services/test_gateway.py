@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.homes import home, read, texts, write
 
 from memoranda.domain.outcome import Duplicate, Refused, Saved
 from memoranda.domain.policy import MAX_WRITE_BYTES
 from memoranda.domain.record import Trust
 from memoranda.errors import InvalidInput, MissingIdentity
 from memoranda.memory import Agent, Memory
+from tests.homes import home, read, texts, write
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import random
 from pathlib import Path
 
 import pytest
-from tests.homes import home, write
 
 from memoranda.domain.outcome import Refused, Saved
 from memoranda.domain.policy import path_allowed
+from tests.homes import home, write
 
 
 @pytest.mark.parametrize(

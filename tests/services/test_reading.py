@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.homes import home, write
 
 import memoranda
 from memoranda.memory import Memory
+from tests.homes import home, write
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.services.recall_setup import PolyglotEmbedder, TopicEmbedder, ask, fill, ids
 
 from memoranda.adapters.sqlite.index import SqliteIndex
 from memoranda.domain.query import Filters
@@ -15,6 +14,7 @@ from memoranda.domain.scope import APPLICATION, REALM, Scope, Viewer
 from memoranda.errors import BackendError, InvalidInput
 from memoranda.services.embedding import embed_pending
 from memoranda.testing.index_suite import SCOPE, made, time_at
+from tests.services.recall_setup import PolyglotEmbedder, TopicEmbedder, ask, fill, ids
 
 OTHER = Scope("agent", "a_b")
 

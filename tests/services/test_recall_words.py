@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.services.recall_setup import TopicEmbedder, ask, fill, ids
 
 from memoranda.adapters.sqlite.index import SqliteIndex
 from memoranda.domain.scope import APPLICATION, Viewer
 from memoranda.services.embedding import embed_pending
 from memoranda.testing.index_suite import SCOPE
 from memoranda.testing.memory_index import MemoryIndex
+from tests.services.recall_setup import TopicEmbedder, ask, fill, ids
 
 
 @pytest.fixture

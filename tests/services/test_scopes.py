@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.homes import home, read, texts, write
 
 import memoranda
 from memoranda.domain.outcome import Saved
 from memoranda.memory import Memory
+from tests.homes import home, read, texts, write
 
 LOOK_ALIKES = ["a", "a-b", "a_b", "ab", "a-b-", "a--b", "a1", "1a", "a-b2", "main", "main2", "mai"]
 

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests import vault
-from tests.homes import home, read, texts, write
 
 import memoranda
 from memoranda.domain.record import Record, Status, Trust
 from memoranda.memory import Memory
 from memoranda.testing.made_up_secrets import FORMATS, made_up
+from tests import vault
+from tests.homes import home, read, texts, write
 
 
 @pytest.fixture

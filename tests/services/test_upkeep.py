@@ -11,7 +11,6 @@ from pathlib import Path
 import apsw
 import numpy as np
 import pytest
-from tests.homes import home, read, texts, write
 
 import memoranda
 from memoranda.adapters.sqlite.ledger_schema import MIGRATIONS
@@ -19,6 +18,7 @@ from memoranda.domain.outcome import Refused
 from memoranda.memory import Memory
 from memoranda.ports import Vector
 from memoranda.services import writing
+from tests.homes import home, read, texts, write
 
 
 @pytest.fixture

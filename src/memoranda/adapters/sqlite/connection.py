@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import apsw
 
 from memoranda.errors import BackendError, Busy, IntegrityError
 
+_RETRY_SECONDS = 0.01
 BUSY_MILLISECONDS = 30_000
 """How long a writer waits for another process; `BEGIN IMMEDIATE` makes waiting possible at all."""
 
@@ -29,12 +31,26 @@ def connect(path: Path, *, durable: bool) -> apsw.Connection:
             path.touch(mode=0o600)
         connection = apsw.Connection(str(path))
         connection.set_busy_timeout(BUSY_MILLISECONDS)
-        connection.execute("PRAGMA journal_mode=WAL")
+        _use_wal(connection)
         connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute("PRAGMA secure_delete=ON")
         connection.execute("PRAGMA mmap_size=268435456")
     return connection
+
+
+def _use_wal(connection: apsw.Connection) -> None:
+    """Switch to WAL; while two processes make one database, SQLite answers "busy" here without waiting itself."""
+    limit = time.monotonic() + BUSY_MILLISECONDS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except apsw.BusyError:
+            if time.monotonic() >= limit:
+                raise
+            time.sleep(_RETRY_SECONDS)
+        else:
+            return
 
 
 def rows_of(connection: apsw.Connection, query: str, arguments: Sequence[Any] = ()) -> list[Any]:
