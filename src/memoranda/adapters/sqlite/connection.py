@@ -35,7 +35,8 @@ def connect(path: Path, *, durable: bool) -> apsw.Connection:
         connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute("PRAGMA secure_delete=ON")
-        connection.execute("PRAGMA mmap_size=268435456")
+        if not durable:
+            connection.execute("PRAGMA mmap_size=268435456")
     return connection
 
 

@@ -39,8 +39,9 @@ class SqliteEmbeddingCache:
         self._path, self._hash, self._rows = path, text_hash, rows
         self._lock = threading.Lock()
         self._connection = connect(path, durable=False)
-        with transaction(self._connection) as connection:
-            connection.execute(_TABLE)
+        if not self._connection.table_exists(None, "vectors"):
+            with transaction(self._connection) as connection:
+                connection.execute(_TABLE)
 
     def close(self) -> None:
         """Close the file."""
