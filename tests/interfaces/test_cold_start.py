@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.interfaces.command_line import TEA, CommandLine
 
-HEAVY = {"onnxruntime", "tokenizers", "mcp", "mcp_types", "uvicorn", "starlette"}
+HEAVY = {"onnxruntime", "tokenizers", "mcp", "mcp_types", "uvicorn", "starlette", "numpy", "pydantic"}
 
 LOADED = """
 import sys
@@ -40,7 +40,7 @@ def test_only_a_search_by_meaning_loads_the_embedder(cli: CommandLine, home: Pat
     assert not loaded(cli, ["save", TEA]) & HEAVY
     assert not loaded(cli, ["search", "--mode", "keyword", "tea"]) & HEAVY
     assert not loaded(cli, ["--help"]) & HEAVY
-    assert loaded(cli, ["search", "tea"]) & HEAVY == {"onnxruntime", "tokenizers"}
+    assert loaded(cli, ["search", "tea"]) & HEAVY == {"onnxruntime", "tokenizers", "numpy"}
 
 
 def test_a_saved_text_gets_its_vector_from_the_next_search(cli: CommandLine, home: Path) -> None:
