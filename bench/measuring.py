@@ -55,12 +55,12 @@ def interleave(rounds: Sequence[Sequence[tuple[Samples, Run]]], *, seed: int = 1
 
 def table(title: str, rows: Sequence[Samples]) -> None:
     """Print medians and p95 as a Markdown table."""
-    lines = [(item.name, item) for item in rows]
     print(f"\n{title}\n")
     print("| what | p50 ms | p95 ms | CPU p50 ms | n |")
     print("|---|---|---|---|---|")
-    for name, item in lines:
-        print(f"| {name} | {item.median:.2f} | {item.p95:.2f} | {item.cpu_median:.2f} | {len(item.wall)} |")
+    for item in rows:
+        cpu = f"{item.cpu_median:.2f}" if item.cpu else "-"
+        print(f"| {item.name} | {item.median:.2f} | {item.p95:.2f} | {cpu} | {len(item.wall)} |")
 
 
 def ratio(over: Samples, under: Samples) -> str:

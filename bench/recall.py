@@ -14,6 +14,8 @@ import time
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from measuring import Run, Samples, interleave, ratio, table
 from memoranda.adapters.registry import open_embedder
 from memoranda.domain.query import Filters, Mode
@@ -92,6 +94,11 @@ def _measure(
             things.append((rows[WHOLE], partial(baseline.search, question.text, question.vector)))
         rounds.append(things)
     interleave(rounds)
+    if baseline is not None:
+        ours = search(MAIN, embedder.identity, questions[0].vector, 50, filters) or ()
+        theirs = baseline.nearest(questions[0].vector)
+        if not np.allclose([cosine for _, cosine in ours], [cosine for _, cosine in theirs], atol=1e-5):
+            raise RuntimeError("the two do not find the same")
     return rows
 
 

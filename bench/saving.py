@@ -82,9 +82,7 @@ def save_to_found(home: Path, count: int, records: int) -> None:
     rows: dict[str, Samples] = {}
 
     def note(name: str, milliseconds: float) -> None:
-        samples = rows.setdefault(name, Samples(name))
-        samples.wall.append(milliseconds)
-        samples.cpu.append(0.0)
+        rows.setdefault(name, Samples(name)).wall.append(milliseconds)
 
     with memoranda.open(home, embedder=embedder) as memory:
         memory.sync()
@@ -106,7 +104,7 @@ def save_to_found(home: Path, count: int, records: int) -> None:
             vectors.time(timed.embed)
         rows["save"], rows["search"] = save, search
     names = [whole.name, "save", *sorted(name for name in rows if name.startswith("  ")), "search"]
-    print("parts are summed per call; their CPU is in `save`")
+    print("parts of a save are timed call by call, by the wall clock")
     table(f"Save to found, in a memory of {records:,} records", [*(rows[name] for name in names), vectors])
 
 

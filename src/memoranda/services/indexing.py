@@ -51,9 +51,12 @@ def project(stores: Stores, committed: Sequence[tuple[Entry, Committed]]) -> boo
         return True
     scope = committed[0][0].scope
     try:
-        return _put(stores, scope, records.values(), texts, (committed[0][1].previous_seq, committed[-1][1].last_seq))
+        mark = (committed[0][1].previous_seq, committed[-1][1].last_seq)
+        if not _put(stores, scope, records.values(), texts, mark):
+            catch_up(stores, scope)
     except BackendError:
         return False
+    return True
 
 
 def _put(

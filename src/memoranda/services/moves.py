@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from memoranda.domain.entry import FileState
 from memoranda.domain.markdown import parse
 from memoranda.domain.record import Record, Status
 from memoranda.domain.scope import Scope
@@ -16,16 +17,21 @@ Arrivals = dict[str, dict[int, str]]
 """Path -> index of a new block -> id of the record that came there."""
 
 
-def find_moves(stores: Stores, scope: Scope, changed: Sequence[str], missing: Sequence[str]) -> Arrivals:
-    """Match blocks that left a changed or missing file with equal blocks that turned up in a changed one."""
-    known = stores.ledger.files(scope)
+def find_moves(
+    stores: Stores, scope: Scope, known: Mapping[str, FileState], changed: Sequence[str], missing: Sequence[str]
+) -> Arrivals:
+    """Match blocks that left a changed or missing file with equal blocks that turned up in a changed one.
+
+    `known` are the files that the ledger knows.
+    """
     if not missing and not any(path in known for path in changed):
         return {}
+    gone_files = frozenset(missing)
     fresh: dict[str, list[str]] = {}
     departed: defaultdict[str, deque[Record]] = defaultdict(deque)
     surplus: dict[str, Counter[str]] = {}
     for path in [*changed, *missing]:
-        now = _hashes_now(stores, scope, path) if path not in missing else []
+        now = _hashes_now(stores, scope, path) if path not in gone_files else []
         if now is None:
             continue
         fresh[path] = now

@@ -22,7 +22,7 @@ def status(stores: Stores, *, home: str, embedder: str, reason: str, index_bytes
         embedder_reason=reason,
         scopes=tuple(_scope(stores, scope) for scope in scopes),
         skipped=tuple(Skipped(str(scope), path, why) for scope in scopes for path, why in stores.ledger.skipped(scope)),
-        withheld=tuple(item for scope in scopes for item in withheld_lines(stores, scope)),
+        withheld=tuple(item for scope in scopes for item in withheld_lines(stores, scope, stores.ledger.files(scope))),
         ledger_events=events,
         ledger_bytes=ledger_bytes,
         index_bytes=index_bytes,

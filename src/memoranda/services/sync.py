@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from memoranda.domain.entry import FileState, FoundFile
@@ -26,6 +26,9 @@ from memoranda.services.working_file import decode
 _GROUP_FILES, _GROUP_BYTES = 200, 4_000_000
 """One transaction takes so many files: each has its own batch, all share one sync to disk."""
 
+_LARGE_BYTES = 1_000_000
+"""A file of this size takes about a second to parse and is named before it is read."""
+
 _FRESH_NS = 50_000_000
 """A file changed so shortly before it was read may change again within one tick of the file system's clock (4 to
 10 ms on Linux): its time is not trusted, and the next sync reads it once more."""
@@ -33,8 +36,9 @@ _FRESH_NS = 50_000_000
 
 @dataclass(slots=True)
 class _Walk:
-    """What `stat` alone tells of a workspace."""
+    """What `stat` alone tells of a workspace, beside the files that the ledger knew before."""
 
+    known: Mapping[str, FileState]
     found: dict[str, FoundFile] = field(default_factory=dict)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     suspects: list[FoundFile] = field(default_factory=list)
@@ -72,7 +76,8 @@ def _sync_scope(stores: Stores, scope: Scope, *, accept_removals: bool, progress
         stores.ledger.refresh_states(scope, same)
     _commit(stores, scope, walk, changed, counts, progress)
     reindexed = indexing.catch_up(stores, scope, progress)
-    withheld = withheld_lines(stores, scope)
+    touched = bool(changed or walk.missing)
+    withheld = withheld_lines(stores, scope, stores.ledger.files(scope) if touched else walk.known)
     stores.ledger.set_skipped(scope, walk.skipped)
     writing.prune(stores, scope)
     state = stores.index.state(scope)
@@ -95,8 +100,8 @@ def _sync_scope(stores: Stores, scope: Scope, *, accept_removals: bool, progress
 
 
 def _walk(stores: Stores, scope: Scope) -> _Walk:
-    walk = _Walk()
     known = stores.ledger.files(scope)
+    walk = _Walk(known)
     for file in stores.documents.walk(scope):
         if file.skip:
             walk.skipped.append((file.path, file.skip))
@@ -118,7 +123,7 @@ def _read_suspects(
     stores: Stores, scope: Scope, walk: _Walk, counts: Counter[str], progress: Progress | None
 ) -> tuple[list[FoundFile], list[FileState]]:
     """Hash what `stat` could not settle; return the files with new content and fresh states of the others."""
-    known = stores.ledger.files(scope)
+    known = walk.known
     changed: list[FoundFile] = []
     same: list[FileState] = []
     for number, file in enumerate(walk.suspects):
@@ -160,7 +165,7 @@ def _read(stores: Stores, scope: Scope, path: str, walk: _Walk) -> tuple[bytes, 
 
 def _guard(stores: Stores, scope: Scope, walk: _Walk, changed: Sequence[FoundFile], *, accept_removals: bool) -> None:
     """Stop where more than half of the files vanished at once; a file that turned up under another name did not."""
-    known = stores.ledger.files(scope)
+    known = walk.known
     if accept_removals or len(walk.missing) * 2 <= len(known):
         return
     arrived: set[str] = set()
@@ -183,12 +188,16 @@ def _commit(
     progress: Progress | None,
 ) -> None:
     """Send every changed and missing file through the gateway, in groups."""
-    arrivals = find_moves(stores, scope, [file.path for file in changed], walk.missing)
+    if not changed and not walk.missing:
+        return
+    arrivals = find_moves(stores, scope, walk.known, [file.path for file in changed], walk.missing)
     changed = sorted(changed, key=lambda file: file.path not in arrivals)  # a record arrives before it leaves
     group: list[Batch] = []
     size = 0
     total = len(changed) + len(walk.missing)
     for number, file in enumerate(changed):
+        if progress and file.size >= _LARGE_BYTES:
+            progress(f"reading {file.path} ({file.size // 1_000_000} MB)", number, total)
         found = _read(stores, scope, file.path, walk)
         counts["read"] += 1
         if found is None:

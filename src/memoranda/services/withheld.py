@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from memoranda.domain.entry import FileState
 from memoranda.domain.report import WithheldSecret
 from memoranda.domain.scope import Scope
 from memoranda.errors import BackendError
@@ -9,12 +12,10 @@ from memoranda.services.stores import Stores
 from memoranda.services.working_file import decode
 
 
-def withheld_lines(stores: Stores, scope: Scope) -> tuple[WithheldSecret, ...]:
-    """Look again at the files that hold withheld text; other files are not read."""
+def withheld_lines(stores: Stores, scope: Scope, known: Mapping[str, FileState]) -> tuple[WithheldSecret, ...]:
+    """Look again at those of the known files that hold withheld text; other files are not read."""
     found: list[WithheldSecret] = []
-    for path, state in sorted(stores.ledger.files(scope).items()):
-        if state.object == state.content_hash:
-            continue
+    for path in sorted(path for path, state in known.items() if state.object != state.content_hash):
         try:
             read = stores.documents.read(scope, path)
             text = decode(read[0], path) if read else ""

@@ -14,6 +14,7 @@ from memoranda.domain.query import Filters
 from memoranda.domain.scope import Scope
 from memoranda.domain.words import is_single_character
 
+_WITH_VALIDITY = "AND (p.valid_from <> '' OR p.valid_to <> '')"
 _ROW = "key, length, terms, exact, heading, passage"
 
 
@@ -79,11 +80,22 @@ def search_text(
     if not expression:
         return []
     where, values = conditions(filters)
-    rows = connection.execute(
-        "SELECT p.key FROM current_words w CROSS JOIN current p ON p.key = w.rowid "
-        f"WHERE w.current_words MATCH :words AND p.scope = :scope{where} ORDER BY w.rank, p.key LIMIT :limit",
-        {**values, "words": expression, "scope": str(scope), "limit": limit},
-    )
+    values |= {"words": expression, "scope": str(scope), "limit": limit}
+    if filters == Filters(valid_at=filters.valid_at):
+        # Nearly every query: only the few rows that are not valid now are left out, and ranking touches no row.
+        query = (
+            "SELECT p.key FROM (SELECT rowid, rank FROM current_words WHERE current_words MATCH :words "
+            f"AND rowid NOT IN (SELECT p.key FROM current p WHERE p.scope = :scope {_WITH_VALIDITY} "
+            f"AND NOT (1{where})) "
+            "ORDER BY rank, rowid LIMIT :limit) w CROSS JOIN current p ON p.key = w.rowid "
+            "WHERE p.scope = :scope ORDER BY w.rank, p.key"
+        )
+    else:
+        query = (
+            "SELECT p.key FROM current_words w CROSS JOIN current p ON p.key = w.rowid "
+            f"WHERE w.current_words MATCH :words AND p.scope = :scope{where} ORDER BY w.rank, p.key LIMIT :limit"
+        )
+    rows = connection.execute(query, values)
     return [int(key) for (key,) in rows]
 
 
@@ -118,7 +130,7 @@ def fetch(connection: apsw.Connection, scope: Scope, keys: Sequence[int]) -> lis
     if not keys:
         return []
     rows = connection.execute(
-        f"SELECT {_ROW} FROM current WHERE scope = ? AND key IN (SELECT value FROM json_each(?))",
+        f"SELECT {_ROW} FROM current WHERE +scope = ? AND key IN (SELECT value FROM json_each(?))",
         (str(scope), json.dumps([int(key) for key in keys])),
     )
     found = {int(row[0]): indexed_passage(row) for row in rows}

@@ -195,7 +195,7 @@ def store(
     alive = {
         int(key)
         for (key,) in connection.execute(
-            "SELECT key FROM current WHERE scope = ? AND key IN (SELECT value FROM json_each(?))",
+            "SELECT key FROM current WHERE +scope = ? AND key IN (SELECT value FROM json_each(?))",
             (str(scope), json.dumps([int(key) for key in keys])),
         )
     }
