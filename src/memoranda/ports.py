@@ -15,7 +15,7 @@ from memoranda.domain.checkpoint import Checkpoint
 from memoranda.domain.entry import Committed, Entry, FileState, FoundFile
 from memoranda.domain.passage import IndexedPassage, Passage, TextStatistics
 from memoranda.domain.query import Filters
-from memoranda.domain.record import Record
+from memoranda.domain.record import Record, Status
 from memoranda.domain.report import Event, Problem, Progress
 from memoranda.domain.scope import Principal, Scope
 from memoranda.domain.withheld import SecretFinding
@@ -242,8 +242,8 @@ class Ledger(Protocol):
     def with_value(self, scope: Scope, value_keys: Sequence[str]) -> Mapping[str, str]:
         """Return value key -> id of an active record that has it."""
 
-    def retired_with(self, scope: Scope, block_hash: str) -> Record | None:
-        """Return the latest retired record with these exact bytes."""
+    def with_text(self, scope: Scope, block_hash: str, statuses: Sequence[Status]) -> Record | None:
+        """Return the record with these exact bytes in one of these states that was retired last."""
 
     def chain(self, record_id: str) -> Sequence[Record]:
         """Return a record's whole chain of supersession, oldest first."""

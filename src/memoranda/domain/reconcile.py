@@ -32,14 +32,19 @@ class Alignment:
 
 
 def align(
-    old: Sequence[str], new: Sequence[str], old_text: Callable[[int], str], new_text: Callable[[int], str]
+    old: Sequence[str],
+    new: Sequence[str],
+    old_text: Callable[[int], str],
+    new_text: Callable[[int], str],
+    claimed: Callable[[int], bool] = lambda _: False,
 ) -> Alignment:
     """Match the hashes of old blocks with those of new ones; the texts are asked for only where hashes differ.
 
-    Both texts are in normalised form (see `fingerprint.normalise`).
+    Both texts are in normalised form (see `fingerprint.normalise`). A new block that is `claimed` is known from
+    elsewhere by its exact bytes, so that it is no edit of its neighbour.
     """
     kept = _identical(old, new)
-    edited = _edits(len(old), len(new), kept, old_text, new_text)
+    edited = _edits(len(old), len(new), kept, old_text, new_text, claimed)
     matched_old = {*kept.values(), *edited.values()}
     return Alignment(
         kept=kept,
@@ -62,6 +67,7 @@ def _edits(
     kept: dict[int, int],
     old_text: Callable[[int], str],
     new_text: Callable[[int], str],
+    claimed: Callable[[int], bool],
 ) -> dict[int, int]:
     by_old = {old: new for new, old in kept.items()}
     old_gaps = _gaps(old_count, by_old.keys(), lambda index: index)
@@ -69,8 +75,9 @@ def _edits(
     found: dict[int, int] = {}
     for place, new_indexes in new_gaps.items():
         old_indexes = old_gaps.get(place)
-        if old_indexes:
-            found.update(_pair(old_indexes, new_indexes, old_text, new_text))
+        free = [index for index in new_indexes if not claimed(index)] if old_indexes else []
+        if old_indexes and free:
+            found.update(_pair(old_indexes, free, old_text, new_text))
     return found
 
 

@@ -66,11 +66,11 @@ def commit(stores: Stores, batch: Batch) -> BatchOutcome:
         return _conflict(stores, plan)
 
 
-def commit_observed(stores: Stores, batches: Sequence[Batch]) -> Counter[str]:
+def commit_observed(stores: Stores, batches: Sequence[Batch], *, first_run: bool = False) -> Counter[str]:
     """Carry out what sync saw in a person's files: one batch a file, all in one durable transaction.
 
-    The caller holds the scope's lock. No file is written: the person has done that. Returns how many records were
-    added, edited, moved, retired, revived and withheld.
+    The caller holds the scope's lock. No file is written: the person has done that. The `first_run` over a folder
+    leaves no checkpoints. Returns how many records were added, edited, moved, retired, revived and withheld.
     """
     plans: list[Plan] = []
     moved = {
@@ -88,7 +88,7 @@ def commit_observed(stores: Stores, batches: Sequence[Batch]) -> Counter[str]:
             plan.files[operation.path] = without(as_known(stores, batch.scope, operation.path), moved)
         _plan(stores, plan)
         plans.append(plan)
-    entries = [writing.entry_of(stores, plan, observed=True) for plan in plans]
+    entries = [writing.entry_of(stores, plan, observed=True, first_run=first_run) for plan in plans]
     committed = stores.ledger.commit(entries)
     indexing.project(stores, list(zip(entries, committed, strict=True)))
     return Counter(_what(change) for plan in plans for change in plan.changes)

@@ -138,7 +138,7 @@ def _restore(stores: Stores, plan: Plan, operation: Restore) -> Outcome:
     working = plan.files[operation.path]
     document = parse(fill(kept, working.document, working.withheld, stores.prints.content))
     withheld = _still_withheld(stores, plan, operation.path, document)
-    return _saved(settle(stores, plan, working, document, withheld=withheld, revive=True))
+    return _saved(settle(stores, plan, working, document, withheld=withheld, revive="restored"))
 
 
 def _observe(stores: Stores, plan: Plan, operation: Observe) -> Outcome:
@@ -150,4 +150,4 @@ def _observe(stores: Stores, plan: Plan, operation: Observe) -> Outcome:
     document = parse(operation.text)
     withheld = withhold(document, stores.scanner.scan(operation.text))
     moved = dict(operation.moved)
-    return _saved(settle(stores, plan, working, document, withheld=withheld, revive=True, moved=moved))
+    return _saved(settle(stores, plan, working, document, withheld=withheld, revive="typed", moved=moved))

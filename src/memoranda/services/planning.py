@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from memoranda.domain.entry import Change
 from memoranda.domain.fingerprint import normalise
@@ -16,6 +17,12 @@ from memoranda.domain.record import Record, Status
 from memoranda.domain.withheld import NOTHING, Withheld
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import WorkingFile, block_hashes
+
+Revival = Literal["typed", "restored"]
+_PAST: dict[Revival, tuple[Status, ...]] = {
+    "typed": (Status.RETIRED,),
+    "restored": (Status.RETIRED, Status.SUPERSEDED),
+}
 
 
 @dataclass(slots=True)
@@ -54,29 +61,31 @@ def settle(
     document: Document,
     *,
     withheld: Withheld = NOTHING,
-    revive: bool = False,
+    revive: Revival | None = None,
     moved: Mapping[int, str] | None = None,
 ) -> Settled | Refused:
     """Take a file from its present document to a new one and note what that does to its records.
 
-    `revive` lets a block that equals a retired record be that record again; `moved` maps a new block's index to the
-    record that moved here from another file.
+    `revive` says which blocks are a past record again: "typed" ones that equal a retired record (a person put the
+    text back), "restored" ones that equal a retired or superseded one (what was there is there again). `moved` maps a
+    new block's index to the record that moved here from another file.
     """
     hashes = block_hashes(stores, document)
     old = [*working.hashes, *(record.block_hash for record in working.orphans)]
     known = [*working.known, *working.orphans]
+    step = _Step(stores, plan, working.path, document, hashes, withheld, revive, dict(moved or {}))
     found = align(
         old,
         hashes,
         lambda index: normalise(_old_text(stores, working, index)),
         lambda index: normalise(document.blocks[index].text),
+        step.is_known_elsewhere,
     )
     for index in (*found.removed, *found.edited.values()):
         record = known[index]
         refused = may_change(plan.batch.author, record.trust) if record else None
         if refused:
             return refused
-    step = _Step(stores, plan, working.path, document, hashes, withheld, revive, dict(moved or {}))
     result: list[Record | None] = []
     for index in range(len(hashes)):
         if index in found.kept:
@@ -109,7 +118,7 @@ class _Step:
         document: Document,
         hashes: list[str],
         withheld: Withheld,
-        revive: bool,  # noqa: FBT001 - private
+        revive: Revival | None,
         moved: dict[int, str],
     ) -> None:
         self.stores, self.plan, self.path, self.document = stores, plan, path, document
@@ -154,9 +163,26 @@ class _Step:
         }
         return tuple("withheld" if part in hidden else part for part in block.heading)
 
+    def is_known_elsewhere(self, index: int) -> bool:
+        """Whether a block came from another file, is a past record's exact text, or one that stands elsewhere."""
+        return index in self.moved or self._past(index) is not None or self._elsewhere(index) is not None
+
+    def _past(self, index: int) -> Record | None:
+        """The past record that a block brings back, if it may."""
+        if not self.revive or index in self.withheld.blocks:
+            return None
+        old = self.stores.ledger.with_text(self.plan.batch.scope, self.hashes[index], _PAST[self.revive])
+        return None if old is None or old.id in self.plan.revived else old
+
+    def _elsewhere(self, index: int) -> Record | None:
+        """The present record whose text a restore writes once more."""
+        if self.revive != "restored" or index in self.withheld.blocks:
+            return None
+        return self.stores.ledger.with_text(self.plan.batch.scope, self.hashes[index], (Status.ACTIVE,))
+
     def add(self, index: int) -> Record:
         """A block that was not there before: moved here, brought back, or new."""
-        block, name, occurrence = self._place(index)
+        block, _, occurrence = self._place(index)
         moved = self.stores.ledger.record(self.moved[index]) if index in self.moved else None
         if moved is not None and moved.scope == self.plan.batch.scope:
             placed = replace(
@@ -165,17 +191,28 @@ class _Step:
             )  # fmt: skip
             kind = "record.moved" if moved.status is Status.ACTIVE else "record.revived"
             return self._change(kind, placed, moved.status.value)
-        if self.revive and index not in self.withheld.blocks:
-            old = self.stores.ledger.retired_with(self.plan.batch.scope, name)
-            if old is not None and old.id not in self.plan.revived:
-                self.plan.revived.add(old.id)
-                revived = replace(
-                    old, path=self.path, heading=self._heading(block), occurrence=occurrence, status=Status.ACTIVE,
-                    reason="", retired_at="",
-                )  # fmt: skip
-                self.made.append(old.id)
-                return self._change("record.revived", revived, old.status.value)
-        return self._new(index, None)
+        old = self._past(index)
+        if old is not None:
+            self.plan.revived.add(old.id)
+            revived = replace(
+                old, path=self.path, heading=self._heading(block), occurrence=occurrence, status=Status.ACTIVE,
+                reason="", retired_at="", superseded_by="",
+            )  # fmt: skip
+            self.made.append(old.id)
+            return self._change("record.revived", revived, old.status.value)
+        elsewhere = self._elsewhere(index)
+        return self._copy(index, elsewhere) if elsewhere else self._new(index, None)
+
+    def _copy(self, index: int, original: Record) -> Record:
+        """A restored block whose record stands elsewhere now: no restore makes another's words the restorer's own."""
+        block, _, occurrence = self._place(index)
+        record = replace(
+            original, id=self.stores.ids.new("rec"), path=self.path, heading=self._heading(block),
+            occurrence=occurrence, recorded_at=self.plan.at, supersedes="", superseded_by="",
+            derived_from=(original.id,),
+        )  # fmt: skip
+        self.made.append(record.id)
+        return self._change("record.created", record, "")
 
     def edit(self, index: int, record: Record | None) -> Record:
         """A changed block: its new record supersedes the old one and keeps what describes it."""

@@ -39,6 +39,7 @@ class _Walk:
     """What `stat` alone tells of a workspace, beside the files that the ledger knew before."""
 
     known: Mapping[str, FileState]
+    first_run: bool
     found: dict[str, FoundFile] = field(default_factory=dict)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     suspects: list[FoundFile] = field(default_factory=list)
@@ -101,7 +102,7 @@ def _sync_scope(stores: Stores, scope: Scope, *, accept_removals: bool, progress
 
 def _walk(stores: Stores, scope: Scope) -> _Walk:
     known = stores.ledger.files(scope)
-    walk = _Walk(known)
+    walk = _Walk(known, first_run=not stores.ledger.last_seq(scope))
     for file in stores.documents.walk(scope):
         if file.skip:
             walk.skipped.append((file.path, file.skip))
@@ -206,13 +207,13 @@ def _commit(
         group.append(_with_moves(writing.observation(stores, scope, file.path, found), arrivals))
         size += file.size
         if len(group) >= _GROUP_FILES or size >= _GROUP_BYTES:
-            counts += commit_observed(stores, group)
+            counts += commit_observed(stores, group, first_run=walk.first_run)
             group, size = [], 0
         if progress:
             progress(f"reading {scope}", number + 1, total)
     group.extend(writing.observation(stores, scope, path, None) for path in walk.missing)
     if group:
-        counts += commit_observed(stores, group)
+        counts += commit_observed(stores, group, first_run=walk.first_run)
 
 
 def _with_moves(batch: Batch, arrivals: Arrivals) -> Batch:

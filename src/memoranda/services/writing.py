@@ -30,8 +30,12 @@ _PRUNE_EVERY = 64
 """Events between two looks for old checkpoints; a look costs about a millisecond."""
 
 
-def entry_of(stores: Stores, plan: Plan, *, observed: bool = False) -> Entry:
-    """Write down what a plan changes. `observed`: the files on disk are as the plan has them already."""
+def entry_of(stores: Stores, plan: Plan, *, observed: bool = False, first_run: bool = False) -> Entry:
+    """Write down what a plan changes.
+
+    `observed`: the files on disk are as the plan has them already. `first_run`: nothing was known of this scope
+    before, so that there is nothing to go back to and no checkpoint.
+    """
     edits: list[FileEdit] = []
     states: list[FileState] = []
     forgotten: list[str] = []
@@ -47,14 +51,13 @@ def entry_of(stores: Stores, plan: Plan, *, observed: bool = False) -> Entry:
             forgotten.append(working.path)
         if edit.before_hash != edit.after_hash:
             edits.append(edit)
-    first_seen = observed and not any(edit.before for edit in edits)
     return Entry(
         batch_id=stores.ids.new("bat"),
         at=plan.at,
         author=plan.batch.author,
         scope=plan.batch.scope,
         reason=plan.batch.reason,
-        checkpoint_id="" if first_seen or not edits else stores.ids.new("cp"),
+        checkpoint_id="" if first_run or not edits else stores.ids.new("cp"),
         edits=tuple(edits),
         changes=tuple(plan.changes),
         texts=dict(plan.texts),

@@ -13,7 +13,7 @@ from memoranda.adapters.sqlite.connection import rows_of
 from memoranda.adapters.sqlite.objects import Objects
 from memoranda.domain.checkpoint import Checkpoint, CheckpointFile
 from memoranda.domain.entry import Entry, FileState
-from memoranda.domain.record import Record
+from memoranda.domain.record import Record, Status
 from memoranda.domain.report import Event
 from memoranda.domain.scope import Scope
 
@@ -72,11 +72,12 @@ class LedgerReads:
                     found[key] = str(record)
             return found
 
-    def retired_with(self, scope: Scope, block_hash: str) -> Record | None:
-        """Return the latest retired record with these exact bytes."""
+    def with_text(self, scope: Scope, block_hash: str, statuses: Sequence[Status]) -> Record | None:
+        """Return the record with these exact bytes in one of these states that was retired last."""
         found = self._records(
-            "block_hash=? AND scope=? AND status='retired' ORDER BY retired_at DESC, id DESC LIMIT 1",
-            (block_hash, str(scope)),
+            f"block_hash=? AND scope=? AND status IN ({','.join('?' * len(statuses))}) "
+            "ORDER BY retired_at DESC, id DESC LIMIT 1",
+            (block_hash, str(scope), *(status.value for status in statuses)),
         )
         return found[0] if found else None
 
