@@ -17,7 +17,7 @@ from memoranda.domain.operation import Append, Batch, Cut, DeleteFile, Operation
 from memoranda.domain.outcome import BatchOutcome, Saved
 from memoranda.domain.policy import default_file
 from memoranda.domain.query import Filters, Grain, Mode, Query, RecallResult, Strategy
-from memoranda.domain.record import Provenance
+from memoranda.domain.record import Provenance, Status
 from memoranda.domain.report import (
     BlameLine,
     Chunk,
@@ -326,7 +326,7 @@ class Agent:
             clock_now=stores.clock.now,
             locate=reading.Places(stores).locate,
         )
-        return replace(result, withheld=stores.ledger.counts(self.scope).get("withheld", 0))
+        return replace(result, withheld=stores.ledger.count(self.scope, Status.WITHHELD))
 
     def get(self, chunk_id: str) -> Chunk:
         """Return a record, a part of it (`rec_…#n`), or the record at `path:line`. Raises NotFound."""

@@ -290,6 +290,9 @@ class Ledger(Protocol):
     def changed_since(self, scope: Scope, seq: int) -> Sequence[str]:
         """Return the ids of the scope's records with an event after `seq`, in order of their last event."""
 
+    def count(self, scope: Scope, status: Status) -> int:
+        """Return the number of records in one state, at a cost that does not grow with the others."""
+
     def counts(self, scope: Scope) -> Mapping[str, int]:
         """Return status -> number of records."""
 

@@ -179,6 +179,12 @@ class LedgerReads:
         with self._reading() as db:
             return self._last_seq(db, scope)
 
+    def count(self, scope: Scope, status: Status) -> int:
+        """Return the number of records in one state."""
+        with self._reading() as db:
+            query = "SELECT count(*) FROM records WHERE scope=? AND status=?"
+            return int(db.execute(query, (str(scope), status.value)).get)
+
     def counts(self, scope: Scope) -> Mapping[str, int]:
         """Return status -> number of records."""
         with self._reading() as db:
