@@ -68,7 +68,7 @@ def _utc(name: str, text: str, *, end_of_day: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One question to recall; see SPEC-level rules in `docs/concepts.md`.
+    """One question to recall; see `docs/concepts.md` for the rules.
 
     `limit` is 1 to 64. `min_score` is the relevance bar on the best hit's raw cosine (0 to 1). `token_budget`
     caps the text of all hits together, counted as characters / 4; 0 means no cap.

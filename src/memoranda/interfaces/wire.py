@@ -1,6 +1,6 @@
 """The JSON shapes that agents and scripts see, shared by tools, MCP, HTTP and `--json`.
 
-Result keys of the tools are the documented ones of the seeds: `checkpointId` beside `chunk_id` is on purpose.
+Result keys of the tools are those that agents of this kind of memory know: `checkpointId` beside `chunk_id` is on purpose.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _cut(text: str, most: int) -> Json:
 
 
 def source_of(path: str) -> str:
-    """Return the seeds' source label of a file: `longterm` for MEMORY.md, else `daily`."""
+    """Return the source label of a file: `longterm` for MEMORY.md, else `daily`."""
     return "longterm" if path in ("MEMORY.md", "memory.md") else "daily"
 
 

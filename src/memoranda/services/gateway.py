@@ -1,7 +1,7 @@
 """The one door through which memory changes: nine named steps, in order.
 
 Every mutation by anyone is a batch given to `commit`: tools, the CLI, restores, and what sync found in a person's
-files. The steps are those of the specification; what they decide lives in `domain/policy.py`, `services/planning.py`
+files. `docs/architecture.md` lists the steps; what they decide lives in `domain/policy.py`, `services/planning.py`
 and `services/operations.py`.
 """
 

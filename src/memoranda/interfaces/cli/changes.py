@@ -84,7 +84,7 @@ def _blame_lines(blocks: Sequence[BlameLine]) -> Iterator[str]:
 @verb
 def log(
     *,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=10_000, help="Events at most.")] = 50,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=1_000, help="Events at most.")] = 50,
     kind: Annotated[str, typer.Option("--kind", help="Only events of this kind.")] = "",
     subject: Annotated[str, typer.Option("--subject", help="Only events about this record or file.")] = "",
     since: Annotated[str, typer.Option("--since", metavar="TIME", help="At or after (ISO 8601).")] = "",
