@@ -41,7 +41,7 @@ from memoranda.domain.scope import (
     check_id,
 )
 from memoranda.domain.times import read_time
-from memoranda.errors import BackendError, InvalidInput, MemorandaError
+from memoranda.errors import BackendError, Conflict, InvalidInput, MemorandaError
 from memoranda.ports import Embedder, EmbeddingCache
 from memoranda.services import checkpoints, gateway, indexing, reading, status, verify
 from memoranda.services import sync as sync_service
@@ -341,11 +341,25 @@ class Agent:
         stores = self._parts.stores
         return checkpoints.restore(stores, self.viewer.principal, self.scope, checkpoint_id, tool="checkpoint_restore")
 
-    def undo(self, count: int = 1) -> BatchOutcome:
-        """Take back this scope's last changes. Raises NotFound where there are not so many."""
+    def newest_checkpoint(self) -> str:
+        """Return the id of this scope's newest checkpoint, "" where there is none; takes in hand edits first."""
         stores = self._parts.stores
         sync_service.sync(stores, [self.scope])
-        return checkpoints.undo(stores, self.viewer.principal, self.scope, count, tool="undo")
+        found = stores.ledger.checkpoints(self.scope, limit=1)
+        return found[0].id if found else ""
+
+    def undo(self, count: int = 1, *, expected: str = "") -> BatchOutcome:
+        """Take back this scope's last changes.
+
+        `expected` is the newest checkpoint that was looked at. Raises Conflict where there is a newer one, NotFound
+        where there are not so many changes.
+        """
+        stores = self._parts.stores
+        with stores.locks.hold(self.scope):
+            if expected and self.newest_checkpoint() != expected:
+                raise Conflict("something was changed since it was shown; nothing was taken back. Look again.")
+            sync_service.sync(stores, [self.scope])
+            return checkpoints.undo(stores, self.viewer.principal, self.scope, count, tool="undo")
 
     def undo_preview(self, count: int = 1) -> tuple[FileDiff, ...]:
         """Return what `undo` would do, as diffs."""

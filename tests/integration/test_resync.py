@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,6 +80,7 @@ def _notes(home: Path, files: int) -> None:
         note = folder / f"note{number}.md"
         note.write_text(f"# Note {number}\n\nFact {number} of many.\n", encoding="utf-8")
         os.utime(note, ns=(1_700_000_000_000_000_000, 1_700_000_000_000_000_000 + number))
+    time.sleep(0.06)  # until the clock of the file system has surely moved on
 
 
 @pytest.mark.parametrize(
@@ -126,6 +128,7 @@ def test_touched_file_is_read_once(tmp_path: Path, opened: Opened) -> None:
         memory.sync()
         memory.embed()
         os.utime(note, ns=(1_700_000_001_000_000_000, 1_700_000_001_000_000_000))
+        time.sleep(0.06)
         with opened.below(tmp_path) as read:
             report = memory.sync()
         assert read == [str(note)]

@@ -26,7 +26,7 @@ INDEX_TABLES = ("current", "past", "vectors", "embedders")
 WORDS = tuple(f"{table}_words_{part}" for table in ("current", "past") for part in ("data", "idx", "docsize", "config"))
 NOT_TRUTH = {
     "files.size": "a hint for the next sync, which reads the file again where it differs",
-    "files.mtime_ns": "the same",
+    "files.stamp": "the same",
     "vectors.id": "the order in which vectors are loaded, which no answer depends on",
     "vectors.stamp": "when a vector came, for processes that have loaded some already; see the test of meta",
     "past_words_config.v": "FTS5's own version of the file format, of which it reads both",

@@ -119,19 +119,19 @@ class CutResult:
     matches: int
 
 
-def cut(document: Document, snippet: str, *, every: bool = False) -> CutResult:
+def cut(document: Document, snippet: str, *, every: bool = False, visible: str | None = None) -> CutResult:
     """Remove a snippet, its first occurrence or all; one with LF matches a file with CRLF.
 
-    A block that the snippet covers whole goes with its line ending, so that no empty line stays behind.
+    `visible` is the text that is searched, of the same length; a NUL in it matches nothing. A block that the snippet
+    covers whole goes with its line ending, so that no empty line stays behind.
     """
-    needle = snippet
-    if needle not in document.text:
-        needle = with_newlines(snippet, document.newline)
+    text = document.text if visible is None else visible
+    needle = snippet if snippet in text else with_newlines(snippet, document.newline)
     spans: list[tuple[int, int]] = []
-    position = document.text.find(needle)
+    position = -1 if "\0" in needle else text.find(needle)
     while position >= 0 and (every or not spans):
         spans.append((position, position + len(needle)))
-        position = document.text.find(needle, position + len(needle))
+        position = text.find(needle, position + len(needle))
     if not spans:
         return CutResult(document, 0)
     whole, touched = _covered(document, spans)

@@ -15,14 +15,16 @@ class FileState:
     """A file as the ledger last knew it.
 
     `content_hash` is the keyed hash of its bytes. `object` names its kept content, which is the same but for text
-    that is withheld: that stands in the person's own file alone.
+    that is withheld: that stands in the person's own file alone. `stamp` is that of `FoundFile`. `by_person` tells
+    whether a person has written into it since it was made.
     """
 
     path: str
     content_hash: str
     object: str
     size: int
-    mtime_ns: int
+    stamp: int
+    by_person: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +88,14 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A memory file seen by a walk; `skip` says why it is not read ("" where it is)."""
+    """A memory file seen by a walk; `skip` says why it is not read ("" where it is).
+
+    `stamp` is the sum of its times of modification and of change, in nanoseconds: an editor or a copy can set the one
+    back, not both. `changed_ns` is the later of them.
+    """
 
     path: str
     size: int
-    mtime_ns: int
+    stamp: int
     skip: str = ""
+    changed_ns: int = 0

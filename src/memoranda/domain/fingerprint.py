@@ -16,7 +16,7 @@ KEY_BYTES = 32
 _SHORT = 16
 _LONG = 32
 
-_INVISIBLE = dict.fromkeys(
+INVISIBLE = dict.fromkeys(
     [
         0x00AD,
         0x034F,
@@ -48,7 +48,7 @@ def normalise(text: str) -> str:
     NFKC, case-folded, invisible characters dropped, look-alike letters folded, emphasis and list markers dropped,
     white space collapsed. Symbols that touch a letter or digit stay; if nothing is left the text itself counts.
     """
-    folded = unicodedata.normalize("NFKC", text).translate(_INVISIBLE)
+    folded = unicodedata.normalize("NFKC", text).translate(INVISIBLE)
     folded = _MARKER.sub("", folded)
     folded = _CODE.sub(r"\2", folded)
     for pattern in (_EMPHASIS, _EMPHASIS, _INTRAWORD_STARS):

@@ -27,6 +27,8 @@ _FRONT_MATTER = re.compile(
 )
 _BOM = "\ufeff"
 _BLANK = " \t\r\n"
+_NESTING = 100
+"""Containers in each other, two for each level of a list; deeper ones are one block's plain text."""
 _WORTH_KEEPING = 3
 """Blocks before a change from which on `reparse` saves anything."""
 
@@ -91,7 +93,7 @@ class Document:
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark").enable("table")
+    parser = MarkdownIt("commonmark", {"maxNesting": _NESTING}).enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     parser.disable("reference")
     return parser

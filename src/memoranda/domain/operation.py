@@ -61,7 +61,7 @@ class Observe:
     text: str | None
     content_hash: str
     size: int
-    mtime_ns: int
+    stamp: int
     moved: tuple[tuple[int, str], ...] = ()
 
 

@@ -18,6 +18,9 @@ LONG_TERM = "MEMORY.md"
 NOTES = "memory/notes.md"
 MAX_WRITE_BYTES = 50 * 1024
 MAX_NAME_BYTES = 200
+PERSONS_TEXT = (
+    "this would remove, replace or move a person's own text; an agent may add beside it, a person may change it"
+)
 _FOLDER = "memory/"
 _DEVICES = frozenset({"con", "prn", "aux", "nul", *(f"{name}{n}" for name in ("com", "lpt") for n in range(1, 10))})
 
@@ -119,12 +122,13 @@ def text_allowed(text: str) -> Refused | None:
 def may_change(author: Principal, trust: Trust) -> Refused | None:
     """Step 1, for a record: a model never removes or replaces what stands above `agent_observed`."""
     if author.is_model and trust > Trust.AGENT_OBSERVED:
-        return Refused(
-            "trust",
-            "this would remove or replace a record of higher trust (a person's own text); an agent may add beside it, "
-            "a person may change it",
-        )
+        return Refused("trust", PERSONS_TEXT)
     return None
+
+
+def writes_as_person(author: Principal, reason: str) -> bool:
+    """Whether a batch makes a file one that a person has written into; taking back and deleting write nothing."""
+    return not author.is_model and reason in ("save", "replace", "edit")
 
 
 def trust_of(author: Principal) -> Trust:

@@ -1,6 +1,7 @@
 """The JSON shapes that agents and scripts see, shared by tools, MCP, HTTP and `--json`.
 
-Result keys of the tools are those that agents of this kind of memory know: `checkpointId` beside `chunk_id` is on purpose.
+Result keys of the tools are those that agents of this kind of memory know: `checkpointId` beside `chunk_id` is
+meant.
 """
 
 from __future__ import annotations

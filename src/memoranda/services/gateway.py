@@ -24,10 +24,11 @@ from memoranda.domain.operation import (
 from memoranda.domain.outcome import BatchOutcome, Conflicted, FileChange, Outcome, Refused
 from memoranda.domain.policy import may_write, may_write_file, path_allowed, text_allowed
 from memoranda.domain.scope import EXTERNAL, Scope
-from memoranda.errors import BackendError, Conflict
+from memoranda.errors import Conflict
 from memoranda.services import indexing, writing
 from memoranda.services.operations import apply
 from memoranda.services.planning import Plan
+from memoranda.services.secret_text import name_words, secret_refused
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import as_known, load, without
 
@@ -53,7 +54,11 @@ def commit(stores: Stores, batch: Batch) -> BatchOutcome:
         edited = False
         for _ in range(ATTEMPTS):
             plan = Plan(batch, stores.clock.now())
-            edited = _load(stores, plan) or edited
+            try:
+                edited = _load(stores, plan) or edited
+            except Conflict:
+                edited = True
+                continue
             if edited and not retriable:
                 return _conflict(stores, plan)
             items = _plan(stores, plan)
@@ -117,26 +122,17 @@ def _request_allowed(stores: Stores, batch: Batch, operation: Operation) -> Refu
     if refused:
         return refused
     if not isinstance(operation, Restore):
-        refused = path_allowed(operation.path)
+        refused = path_allowed(operation.path) or secret_refused(stores, name_words(operation.path))
         if refused:
             return refused
     outside = stores.documents.check_path(batch.scope, operation.path)
     if outside:
         return Refused("path", f"this file cannot be written: {outside}")
     if isinstance(operation, Append | ReplaceFile):
-        return text_allowed(operation.text) or _without_secret(stores, operation.text)
+        return text_allowed(operation.text) or secret_refused(stores, operation.text)
     if isinstance(operation, Cut) and not operation.text.strip():
         return Refused("empty", "the text to remove is blank; name the text, or the whole file")
     return None
-
-
-def _without_secret(stores: Stores, text: str) -> Refused | None:
-    """Step 3: a secret is refused with its class, and neither echoed, logged nor stored."""
-    found = stores.scanner.scan(text)
-    if not found:
-        return None
-    classes = ", ".join(sorted({finding.secret_class for finding in found}))
-    return Refused("secret", f"the text holds a secret ({classes}); keep secrets in a password manager, not in memory")
 
 
 def _load(stores: Stores, plan: Plan) -> bool:
@@ -150,7 +146,7 @@ def _load(stores: Stores, plan: Plan) -> bool:
             _observe_file(stores, scope, path)
             working = load(stores, scope, path)
         if working is None:
-            raise BackendError(f"{path} changes faster than it can be read; try again")
+            raise Conflict(f"{path} changes faster than it can be read")
         plan.files[path] = working
     return edited
 

@@ -13,8 +13,8 @@ from memoranda.errors import BackendError
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import as_known, block_hashes, decode
 
-Arrivals = dict[str, dict[int, str]]
-"""Path -> index of a new block -> id of the record that came there."""
+Arrivals = dict[str, tuple[str, dict[int, str]]]
+"""Path -> hash of the content that was looked at, and index of a new block -> id of the record that came there."""
 
 
 def find_moves(
@@ -27,14 +27,15 @@ def find_moves(
     if not missing and not any(path in known for path in changed):
         return {}
     gone_files = frozenset(missing)
-    fresh: dict[str, list[str]] = {}
+    fresh: dict[str, tuple[str, list[str]]] = {}
     departed: defaultdict[str, deque[Record]] = defaultdict(deque)
     surplus: dict[str, Counter[str]] = {}
     for path in [*changed, *missing]:
-        now = _hashes_now(stores, scope, path) if path not in gone_files else []
-        if now is None:
+        looked_at = _hashes_now(stores, scope, path) if path not in gone_files else ("", [])
+        if looked_at is None:
             continue
-        fresh[path] = now
+        fresh[path] = looked_at
+        now = looked_at[1]
         before = as_known(stores, scope, path)
         left, came = Counter(before.hashes), Counter(now)
         surplus[path] = came - left
@@ -44,17 +45,19 @@ def find_moves(
                 gone[name] -= 1
                 departed[name].append(record)
     arrivals: Arrivals = {}
-    for path, names in fresh.items():
+    for path, (content, names) in fresh.items():
         for index, name in enumerate(names):
             if surplus[path][name] and departed.get(name):
                 surplus[path][name] -= 1
-                arrivals.setdefault(path, {})[index] = departed[name].popleft().id
+                arrivals.setdefault(path, (content, {}))[1][index] = departed[name].popleft().id
     return arrivals
 
 
-def _hashes_now(stores: Stores, scope: Scope, path: str) -> list[str] | None:
+def _hashes_now(stores: Stores, scope: Scope, path: str) -> tuple[str, list[str]] | None:
     try:
         found = stores.documents.read(scope, path)
-        return block_hashes(stores, parse(decode(found[0], path))) if found else []
+        if found is None:
+            return "", []
+        return stores.prints.content(found[0]), block_hashes(stores, parse(decode(found[0], path)))
     except BackendError:
         return None

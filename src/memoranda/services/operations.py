@@ -6,9 +6,10 @@ from memoranda.domain import editing
 from memoranda.domain.markdown import Document, parse
 from memoranda.domain.operation import Append, Cut, DeleteFile, Observe, Operation, ReplaceFile, Restore
 from memoranda.domain.outcome import Duplicate, Outcome, Refused, Saved
-from memoranda.domain.policy import may_change
 from memoranda.domain.withheld import Withheld, fill, withhold
+from memoranda.services.guarding import masked
 from memoranda.services.planning import Plan, Settled, settle
+from memoranda.services.secret_text import secrets_in
 from memoranda.services.stores import Stores
 
 
@@ -39,7 +40,10 @@ def _self_contained(content: Document) -> Refused | None:
     if not content.blocks:
         return Refused("empty", "the text has only headings or rules; there is nothing in it to remember")
     if not editing.is_closed(content.text):
-        return Refused("open_block", "the text ends inside a code fence or an HTML block; close it and save again")
+        return Refused(
+            "open_block",
+            "the text ends inside a code fence or an HTML block, or nests lists too deeply; close it and save again",
+        )
     return None
 
 
@@ -56,8 +60,8 @@ def _append(stores: Stores, plan: Plan, operation: Append) -> Outcome:
     if extended is None:
         return Refused(
             "open_block",
-            f"{operation.path} ends inside an open code fence or HTML comment, so nothing can be added after it; "
-            "close it, or save to another file",
+            f"{operation.path} ends inside an open code fence or HTML comment, or in lists nested too deeply, so that "
+            "nothing can be added after it; close it, or save to another file",
         )
     return _saved(settle(stores, plan, working, extended, withheld=working.withheld), duplicates=existing)
 
@@ -101,12 +105,13 @@ def _replace(stores: Stores, plan: Plan, operation: ReplaceFile) -> Outcome:
 def _still_withheld(stores: Stores, plan: Plan, path: str, document: Document) -> Withheld:
     """Find again what is withheld in a file that holds such text; other files need no second scan."""
     before = plan.files[path].withheld
-    return withhold(document, stores.scanner.scan(document.text)) if before.spans else before
+    return withhold(document, secrets_in(stores, document.text)) if before.spans else before
 
 
 def _cut(stores: Stores, plan: Plan, operation: Cut) -> Outcome:
     working = plan.files[operation.path]
-    result = editing.cut(working.document, operation.text, every=operation.all_matches)
+    visible = masked(working) if plan.batch.author.is_model else working.document.text
+    result = editing.cut(working.document, operation.text, every=operation.all_matches, visible=visible)
     if not result.matches:
         return Refused("not_found", f"{operation.path} does not hold this text; nothing was removed")
     if not result.document.text.strip("\ufeff \t\r\n") and operation.delete_if_empty:
@@ -120,12 +125,8 @@ def _cut(stores: Stores, plan: Plan, operation: Cut) -> Outcome:
 
 def _delete(stores: Stores, plan: Plan, path: str) -> Outcome:
     working = plan.files[path]
-    for record in working.known:
-        refused = may_change(plan.batch.author, record.trust) if record else None
-        if refused:
-            return refused
     settled = settle(stores, plan, working, parse(""))
-    working.exists = False
+    working.exists = isinstance(settled, Refused) and working.exists
     return _saved(settled)
 
 
@@ -148,6 +149,6 @@ def _observe(stores: Stores, plan: Plan, operation: Observe) -> Outcome:
         working.exists = False
         return _saved(settled)
     document = parse(operation.text)
-    withheld = withhold(document, stores.scanner.scan(operation.text))
+    withheld = withhold(document, secrets_in(stores, operation.text))
     moved = dict(operation.moved)
     return _saved(settle(stores, plan, working, document, withheld=withheld, revive="typed", moved=moved))

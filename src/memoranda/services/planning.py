@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -11,10 +11,13 @@ from memoranda.domain.fingerprint import normalise
 from memoranda.domain.markdown import Block, Document
 from memoranda.domain.operation import Batch
 from memoranda.domain.outcome import Refused
-from memoranda.domain.policy import may_change, trust_of
+from memoranda.domain.policy import trust_of
 from memoranda.domain.reconcile import align
 from memoranda.domain.record import Record, Status
+from memoranda.domain.scope import EXTERNAL
 from memoranda.domain.withheld import NOTHING, Withheld
+from memoranda.services.guarding import refused_change
+from memoranda.services.secret_text import secret_refused
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import WorkingFile, block_hashes
 
@@ -81,11 +84,11 @@ def settle(
         lambda index: normalise(document.blocks[index].text),
         step.is_known_elsewhere,
     )
-    for index in (*found.removed, *found.edited.values()):
-        record = known[index]
-        refused = may_change(plan.batch.author, record.trust) if record else None
-        if refused:
-            return refused
+    refused = refused_change(
+        plan.batch.author, working, document, known, found.kept, (*found.removed, *found.edited.values())
+    ) or _secret_in_new(stores, plan, document, (*found.added, *found.edited), revive)
+    if refused:
+        return refused
     result: list[Record | None] = []
     for index in range(len(hashes)):
         if index in found.kept:
@@ -99,6 +102,19 @@ def settle(
     working.document, working.hashes, working.known = document, hashes, result
     working.withheld, working.orphans, working.exists = withheld, [], True
     return Settled(tuple(step.made), tuple(step.removed), tuple(step.withheld_ids))
+
+
+def _secret_in_new(
+    stores: Stores, plan: Plan, document: Document, indexes: Sequence[int], revive: Revival | None
+) -> Refused | None:
+    """Step 3 for what comes about in a file: a cut can put a secret together that no offered text held."""
+    if revive is not None or plan.batch.author == EXTERNAL:
+        return None
+    for index in indexes:
+        refused = secret_refused(stores, document.blocks[index].text)
+        if refused:
+            return refused
+    return None
 
 
 def _old_text(stores: Stores, working: WorkingFile, index: int) -> str:
@@ -182,9 +198,9 @@ class _Step:
 
     def add(self, index: int) -> Record:
         """A block that was not there before: moved here, brought back, or new."""
-        block, _, occurrence = self._place(index)
+        block, name, occurrence = self._place(index)
         moved = self.stores.ledger.record(self.moved[index]) if index in self.moved else None
-        if moved is not None and moved.scope == self.plan.batch.scope:
+        if moved is not None and moved.scope == self.plan.batch.scope and moved.block_hash == name:
             placed = replace(
                 moved, path=self.path, heading=self._heading(block), occurrence=occurrence, status=Status.ACTIVE,
                 retired_at="",

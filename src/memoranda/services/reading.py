@@ -13,6 +13,7 @@ from memoranda.domain.scope import Scope, Viewer
 from memoranda.domain.withheld import withhold
 from memoranda.errors import BackendError, InvalidInput, NotFound
 from memoranda.services.indexing import file_title
+from memoranda.services.secret_text import secrets_in
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import assign, block_hashes, decode, text_of
 
@@ -127,7 +128,7 @@ def blame(stores: Stores, scope: Scope, path: str) -> tuple[BlameLine, ...]:
         raise NotFound(f"{path} is gone; the next sync will take note of it")
     document = parse(decode(found[0], path))
     known, _ = assign(block_hashes(stores, document), stores.ledger.records_in(scope, path))
-    secret = withhold(document, stores.scanner.scan(document.text)).blocks
+    secret = withhold(document, secrets_in(stores, document.text)).blocks
     return tuple(
         BlameLine(
             block.line_start,

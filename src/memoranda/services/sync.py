@@ -19,6 +19,7 @@ from memoranda.errors import BackendError, RemovalsNotAccepted
 from memoranda.services import indexing, writing
 from memoranda.services.gateway import commit_observed
 from memoranda.services.moves import Arrivals, find_moves
+from memoranda.services.secret_text import name_words, secrets_in
 from memoranda.services.stores import Stores
 from memoranda.services.withheld import withheld_lines
 from memoranda.services.working_file import decode
@@ -56,14 +57,22 @@ def sync(
     """Bring ledger and index up to the files of these scopes.
 
     Raises:
-        RemovalsNotAccepted: more than half of a workspace's files are gone; nothing of that scope was changed.
+        RemovalsNotAccepted: more than half of a workspace's files are gone; nothing of that scope was changed, the
+            other scopes were brought up to date.
         Busy, BackendError: as the gateway.
     """
     report = SyncReport()
+    stopped: list[RemovalsNotAccepted] = []
     for scope in scopes:
-        with stores.locks.hold(scope):
-            part = _sync_scope(stores, scope, accept_removals=accept_removals, progress=progress)
+        try:
+            with stores.locks.hold(scope):
+                part = _sync_scope(stores, scope, accept_removals=accept_removals, progress=progress)
+        except RemovalsNotAccepted as error:
+            stopped.append(error)
+            continue
         report = _sum(report, part)
+    if stopped:
+        raise stopped[0]
     return report
 
 
@@ -79,7 +88,7 @@ def _sync_scope(stores: Stores, scope: Scope, *, accept_removals: bool, progress
     reindexed = indexing.catch_up(stores, scope, progress)
     touched = bool(changed or walk.missing)
     withheld = withheld_lines(stores, scope, stores.ledger.files(scope) if touched else walk.known)
-    stores.ledger.set_skipped(scope, walk.skipped)
+    stores.ledger.set_skipped(scope, list(dict.fromkeys(walk.skipped)))
     writing.prune(stores, scope)
     state = stores.index.state(scope)
     return SyncReport(
@@ -95,7 +104,7 @@ def _sync_scope(stores: Stores, scope: Scope, *, accept_removals: bool, progress
         recovered_batches=recovered,
         reindexed=reindexed,
         pending_vectors=state.pending,
-        skipped=tuple(Skipped(str(scope), path, why) for path, why in walk.skipped),
+        skipped=tuple(Skipped(str(scope), path, why) for path, why in dict.fromkeys(walk.skipped)),
         withheld=withheld,
     )
 
@@ -104,12 +113,16 @@ def _walk(stores: Stores, scope: Scope) -> _Walk:
     known = stores.ledger.files(scope)
     walk = _Walk(known, first_run=not stores.ledger.last_seq(scope))
     for file in stores.documents.walk(scope):
+        if secrets_in(stores, name_words(file.path)):
+            folder = file.path.rpartition("/")[0] or "."
+            walk.skipped.append((f"{folder}/(withheld)", "its name holds a secret"))
+            continue
         if file.skip:
             walk.skipped.append((file.path, file.skip))
             continue
         walk.found[file.path] = file
         state = known.get(file.path)
-        if state is None or (state.size, state.mtime_ns) != (file.size, file.mtime_ns):
+        if state is None or (state.size, state.stamp) != (file.size, file.stamp):
             walk.suspects.append(file)
     unread = {path for path, _ in walk.skipped}
     walk.missing = [
@@ -138,7 +151,7 @@ def _read_suspects(
             continue
         data, seen = found
         if stores.prints.content(data) == state.content_hash:
-            same.append(replace(state, size=seen.size, mtime_ns=seen.mtime_ns))
+            same.append(replace(state, size=seen.size, stamp=seen.stamp))
         else:
             changed.append(file)
         if progress:
@@ -159,8 +172,8 @@ def _read(stores: Stores, scope: Scope, path: str, walk: _Walk) -> tuple[bytes, 
     if found is None:
         return None
     data, state = found
-    if time.time_ns() - state.mtime_ns < _FRESH_NS:
-        state = replace(state, mtime_ns=0)
+    if 0 <= time.time_ns() - state.changed_ns < _FRESH_NS:
+        state = replace(state, stamp=0)
     return data, state
 
 
@@ -172,7 +185,7 @@ def _guard(stores: Stores, scope: Scope, walk: _Walk, changed: Sequence[FoundFil
     arrived: set[str] = set()
     for file in changed:
         if file.path not in known:
-            found = stores.documents.read(scope, file.path)
+            found = _read(stores, scope, file.path, walk)
             if found:
                 arrived.add(stores.prints.content(found[0]))
     vanished = [path for path in walk.missing if known[path].content_hash not in arrived]
@@ -217,10 +230,14 @@ def _commit(
 
 
 def _with_moves(batch: Batch, arrivals: Arrivals) -> Batch:
+    """Add what came into a file, unless it was written again since it was looked at for that."""
     operation = batch.operations[0]
     if not isinstance(operation, Observe) or operation.path not in arrivals:
         return batch
-    return replace(batch, operations=(replace(operation, moved=tuple(arrivals[operation.path].items())),))
+    content, moved = arrivals[operation.path]
+    if content != operation.content_hash:
+        return batch
+    return replace(batch, operations=(replace(operation, moved=tuple(moved.items())),))
 
 
 def _sum(left: SyncReport, right: SyncReport) -> SyncReport:

@@ -8,6 +8,7 @@ from memoranda.domain.entry import FileState
 from memoranda.domain.report import WithheldSecret
 from memoranda.domain.scope import Scope
 from memoranda.errors import BackendError
+from memoranda.services.secret_text import secrets_in
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import decode
 
@@ -22,7 +23,6 @@ def withheld_lines(stores: Stores, scope: Scope, known: Mapping[str, FileState])
         except BackendError:
             continue
         found.extend(
-            WithheldSecret(str(scope), path, finding.line, finding.secret_class)
-            for finding in stores.scanner.scan(text)
+            WithheldSecret(str(scope), path, finding.line, finding.secret_class) for finding in secrets_in(stores, text)
         )
     return tuple(found)

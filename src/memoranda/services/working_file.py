@@ -13,6 +13,7 @@ from memoranda.domain.record import Record, Status
 from memoranda.domain.scope import Scope
 from memoranda.domain.withheld import NOTHING, Withheld, placeholder_hash, redact, withhold
 from memoranda.errors import BackendError, IntegrityError
+from memoranda.services.secret_text import secrets_in
 from memoranda.services.stores import Stores
 
 
@@ -59,7 +60,7 @@ def load(stores: Stores, scope: Scope, path: str) -> WorkingFile | None:
     document = stores.parsed.parse(scope, path, decode(original, path))
     working = _with_records(stores, scope, path, document, original, state)
     if state.object != state.content_hash:
-        working.withheld = withhold(document, stores.scanner.scan(document.text))
+        working.withheld = withhold(document, secrets_in(stores, document.text))
     return working
 
 

@@ -21,6 +21,7 @@ from memoranda.domain.times import days_before
 from memoranda.domain.withheld import fill, withhold
 from memoranda.errors import BackendError, Conflict, IntegrityError
 from memoranda.services.planning import Plan
+from memoranda.services.secret_text import secrets_in
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import WorkingFile, decode, kept_content, readable_text
 
@@ -46,7 +47,7 @@ def entry_of(stores: Stores, plan: Plan, *, observed: bool = False, first_run: b
                 item for item in plan.batch.operations if isinstance(item, Observe) and item.path == working.path
             )
             if working.exists:
-                states.append(FileState(working.path, seen.content_hash, edit.after, seen.size, seen.mtime_ns))
+                states.append(FileState(working.path, seen.content_hash, edit.after, seen.size, seen.stamp))
         if not working.exists and working.state is not None:
             forgotten.append(working.path)
         if edit.before_hash != edit.after_hash:
@@ -91,7 +92,7 @@ def observation(stores: Stores, scope: Scope, path: str, found: tuple[bytes, Fou
         operation = Observe(path, None, "", 0, 0)
     else:
         data, state = found
-        operation = Observe(path, decode(data, path), stores.prints.content(data), state.size, state.mtime_ns)
+        operation = Observe(path, decode(data, path), stores.prints.content(data), state.size, state.stamp)
     return Batch(EXTERNAL, scope, (operation,), "edit")
 
 
@@ -128,7 +129,7 @@ def write(stores: Stores, plan: Plan, entry: Entry) -> tuple[Entry, Committed]:
                 raise
             done.append(index)
             if found is not None:
-                states.append(FileState(edit.path, edit.after_hash, edit.after, found.size, found.mtime_ns))
+                states.append(FileState(edit.path, edit.after_hash, edit.after, found.size, found.stamp))
     except (Conflict, BackendError):
         for index in reversed(done):
             _take_back(stores, plan, entry, index)
@@ -245,7 +246,7 @@ def _states(stores: Stores, entry: Entry) -> tuple[FileState, ...]:
             continue
         found = stores.documents.read(entry.scope, edit.path)
         same = found is not None and stores.prints.content(found[0]) == edit.after_hash
-        size, mtime = (found[1].size, found[1].mtime_ns) if found and same else (0, 0)
+        size, mtime = (found[1].size, found[1].stamp) if found and same else (0, 0)
         states.append(FileState(edit.path, edit.after_hash, edit.after, size, mtime))
     return tuple(states)
 
@@ -260,7 +261,7 @@ def _undo_edit(stores: Stores, entry: Entry, index: int) -> None:
             raise IntegrityError(f"the ledger's copy of {edit.path} is missing; run `memoranda verify`")
         if edit.before != edit.before_hash:
             now = parse(decode(found[0], edit.path) if found else "")
-            kept = fill(kept, now, withhold(now, stores.scanner.scan(now.text)), stores.prints.content)
+            kept = fill(kept, now, withhold(now, secrets_in(stores, now.text)), stores.prints.content)
         data = kept.encode()
     stores.documents.replace(
         entry.scope, edit.path, expected=found[0] if found else None, data=data, token=_token(entry, index)

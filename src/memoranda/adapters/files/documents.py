@@ -130,7 +130,7 @@ class FileDocuments:
             yield FoundFile(path, 0, 0, "the same file under another name")
         else:
             seen.add(identity)
-            yield FoundFile(path, status.st_size, status.st_mtime_ns)
+            yield _found(path, status)
 
     def read(self, scope: Scope, path: str) -> tuple[bytes, FoundFile] | None:
         """Return a file's bytes and state; None where it does not exist."""
@@ -145,7 +145,7 @@ class FileDocuments:
                 status = os.fstat(stream.fileno())
                 if not stat.S_ISREG(status.st_mode):
                     raise BackendError(f"{path} is not a regular file")
-                return stream.read(), FoundFile(path, status.st_size, status.st_mtime_ns)
+                return stream.read(), _found(path, status)
 
     def check_path(self, scope: Scope, path: str) -> str:
         """Return "" or why this path leads out of the workspace."""
@@ -184,7 +184,7 @@ class FileDocuments:
             if data is None:
                 return None
             status = target.stat()
-            return FoundFile(path, status.st_size, status.st_mtime_ns)
+            return _found(path, status)
 
     def _make_folder(self, folder: Path) -> None:
         if folder.is_dir():
@@ -205,6 +205,11 @@ class FileDocuments:
         """Remove what an interrupted `replace` left beside the file."""
         with _errors(path):
             self._temporary(scope, path, token).unlink(missing_ok=True)
+
+
+def _found(path: str, status: os.stat_result) -> FoundFile:
+    stamp = status.st_mtime_ns + status.st_ctime_ns
+    return FoundFile(path, status.st_size, stamp, changed_ns=max(status.st_mtime_ns, status.st_ctime_ns))
 
 
 def _printable(path: str) -> str:

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import apsw
@@ -19,6 +20,7 @@ from memoranda.adapters.sqlite.objects import Objects
 from memoranda.domain.editing import apply_splices
 from memoranda.domain.entry import Change, Committed, Entry, FileEdit, FileState
 from memoranda.domain.fingerprint import Fingerprints
+from memoranda.domain.policy import writes_as_person
 from memoranda.domain.report import Problem, Progress
 from memoranda.domain.scope import Principal, Scope
 from memoranda.errors import IntegrityError
@@ -105,7 +107,11 @@ class SqliteLedger(LedgerReads):
         for change in entry.changes:
             seq = self._change(db, entry, change)
         for state in entry.states:
-            self._put_state(db, entry.scope, state)
+            known = db.execute(
+                "SELECT by_person FROM files WHERE scope=? AND path=?", (str(entry.scope), state.path)
+            ).get
+            by_person = bool(known) or writes_as_person(entry.author, entry.reason)
+            self._put_state(db, entry.scope, replace(state, by_person=by_person))
         db.executemany(
             "DELETE FROM files WHERE scope=? AND path=?",
             [(str(entry.scope), path) for path in entry.forgotten],
@@ -165,8 +171,16 @@ class SqliteLedger(LedgerReads):
 
     def _put_state(self, db: apsw.Connection, scope: Scope, state: FileState) -> None:
         db.execute(
-            "INSERT OR REPLACE INTO files VALUES(?,?,?,?,?,?)",
-            (str(scope), state.path, state.content_hash, state.object, state.size, state.mtime_ns),
+            "INSERT OR REPLACE INTO files VALUES(?,?,?,?,?,?,?)",
+            (
+                str(scope),
+                state.path,
+                state.content_hash,
+                state.object,
+                state.size,
+                state.stamp,
+                int(state.by_person),
+            ),
         )
 
     def _event(

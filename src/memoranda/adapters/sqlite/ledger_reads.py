@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -20,7 +21,13 @@ from memoranda.domain.scope import Scope
 _RECORD = f"SELECT {','.join(rows.COLUMNS)} FROM records"
 _PRESENT = "status IN ('active','withheld')"
 _PAST = "status IN ('superseded','retired')"
+_FILE = "SELECT path, content_hash, object, size, stamp, by_person FROM files"
 _CHAIN_BOUND = 10_000
+
+
+def _file(row: Any) -> FileState:
+    path, content_hash, kept, size, stamp, by_person = row
+    return FileState(path, content_hash, kept, size, stamp, bool(by_person))
 
 
 class LedgerReads:
@@ -105,15 +112,15 @@ class LedgerReads:
     def files(self, scope: Scope) -> Mapping[str, FileState]:
         """Return path -> state of the scope's known files."""
         with self._reading() as db:
-            query = "SELECT path, content_hash, object, size, mtime_ns FROM files WHERE scope=?"
-            return {row[0]: FileState(*row) for row in rows_of(db, query, (str(scope),))}
+            query = f"{_FILE} WHERE scope=?"
+            return {row[0]: _file(row) for row in rows_of(db, query, (str(scope),))}
 
     def file(self, scope: Scope, path: str) -> FileState | None:
         """Return the state of one known file."""
         with self._reading() as db:
-            query = "SELECT path, content_hash, object, size, mtime_ns FROM files WHERE scope=? AND path=?"
+            query = f"{_FILE} WHERE scope=? AND path=?"
             row = db.execute(query, (str(scope), path)).fetchone()
-            return FileState(*row) if row else None
+            return _file(row) if row else None
 
     def events(
         self,

@@ -123,7 +123,8 @@ def intent_body(entry: Entry) -> str:
             "changes": [[change.kind, to_payload(change.record), change.before] for change in entry.changes],
             "texts": dict(entry.texts),
             "states": [
-                [state.path, state.content_hash, state.object, state.size, state.mtime_ns] for state in entry.states
+                [state.path, state.content_hash, state.object, state.size, state.stamp, state.by_person]
+                for state in entry.states
             ],
             "forgotten": list(entry.forgotten),
             "corroborated": list(entry.corroborated),

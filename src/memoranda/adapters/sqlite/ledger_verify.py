@@ -16,7 +16,9 @@ from memoranda.adapters.sqlite import ledger_rows as rows
 from memoranda.adapters.sqlite.connection import rows_of
 from memoranda.adapters.sqlite.objects import Objects
 from memoranda.domain.fingerprint import Fingerprints
+from memoranda.domain.policy import writes_as_person
 from memoranda.domain.report import Problem, Progress
+from memoranda.domain.scope import Principal
 from memoranda.errors import IntegrityError
 
 _EVERY = 2_000
@@ -28,7 +30,7 @@ class _Replay:
 
     def __init__(self) -> None:
         self.records: dict[str, tuple[object, ...]] = {}
-        self.files: dict[tuple[str, str], tuple[str, str]] = {}
+        self.files: dict[tuple[str, str], tuple[str, str, int]] = {}
         self.checkpoints: dict[str, tuple[tuple[object, ...], list[list[object]]]] = {}
         self.pruned = False
 
@@ -47,7 +49,11 @@ class _Replay:
                 self.checkpoints[payload["checkpoint"]] = (head, files)
             if kind == "batch.committed":
                 for path, _, after, content_hash in payload["files"]:
-                    self.files[scope, path] = (after, content_hash)
+                    before = self.files.get((scope, path), ("", "", 0))
+                    by_person = bool(after) and (
+                        bool(before[2]) or writes_as_person(Principal.parse(principal), payload["reason"])
+                    )
+                    self.files[scope, path] = (after, content_hash, int(by_person))
 
 
 def verify(
@@ -117,9 +123,9 @@ def _records(db: apsw.Connection, replay: _Replay) -> Iterator[Problem | tuple[s
 def _files(db: apsw.Connection, replay: _Replay) -> Iterator[Problem | tuple[str, int]]:
     seen = 0
     waiting = {place: after for place, after in replay.files.items() if after[0]}
-    for scope, path, kept, content_hash in db.execute("SELECT scope, path, object, content_hash FROM files"):
+    for scope, path, *held in rows_of(db, "SELECT scope, path, object, content_hash, by_person FROM files"):
         seen += 1
-        if waiting.pop((scope, path), None) != (kept, content_hash):
+        if waiting.pop((scope, path), None) != tuple(held):
             yield Problem("files", f"{scope} {path}", "its last known content differs from the events")
     for scope, path in waiting:
         yield Problem("files", f"{scope} {path}", "the events know this file, the table does not")
@@ -147,7 +153,7 @@ def _objects(
     db: apsw.Connection, objects: Objects, replay: _Replay, progress: Progress | None
 ) -> Iterator[Problem | tuple[str, int]]:
     needed = {str(row[3]) for row in replay.records.values() if not str(row[_REASON]).startswith("secret:")}
-    needed.update(after for after, _ in replay.files.values() if after)
+    needed.update(after for after, _, _ in replay.files.values() if after)
     for _, files in replay.checkpoints.values():
         needed.update(str(file[2]) for file in files if file[2])
     total = int(db.execute("SELECT count(*) FROM objects").get)
