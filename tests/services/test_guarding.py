@@ -201,3 +201,18 @@ def test_undo_is_bound_to_what_was_looked_at(memory: Memory) -> None:
     assert read(memory.home, "MEMORY.md") == "- one\n- two\n"
     assert person.undo(expected=person.newest_checkpoint()).done
     assert read(memory.home, "MEMORY.md") == "- one\n"
+
+
+def test_an_agent_brings_back_nothing_that_a_person_took_out(memory: Memory) -> None:
+    """Restoring a person's removal is refused for an agent and done for the person; its own removal it may undo."""
+    agent = memory.agent("main")
+    agent.save("- deploys need no review\n- stays")
+    write(memory.home, "MEMORY.md", "- stays\n")
+    memory.sync()
+    assert rules(agent.restore(agent.checkpoints()[0].id))[0][0] == "trust"
+    assert texts(agent, "deploys review") == []
+    agent.delete(file="MEMORY.md", text="- stays")
+    assert agent.undo().done
+    assert read(memory.home, "MEMORY.md") == "- stays\n"
+    assert memory.person("main").restore(agent.checkpoints(limit=9)[2].id).done
+    assert "deploys need no review" in read(memory.home, "MEMORY.md")

@@ -14,7 +14,7 @@ from memoranda.domain.outcome import Refused
 from memoranda.domain.policy import trust_of
 from memoranda.domain.reconcile import align
 from memoranda.domain.record import Record, Status
-from memoranda.domain.scope import EXTERNAL
+from memoranda.domain.scope import EXTERNAL, Principal
 from memoranda.domain.withheld import NOTHING, Withheld
 from memoranda.services.guarding import refused_change
 from memoranda.services.secret_text import secret_refused
@@ -86,7 +86,9 @@ def settle(
     )
     refused = refused_change(
         plan.batch.author, working, document, known, found.kept, (*found.removed, *found.edited.values())
-    ) or _secret_in_new(stores, plan, document, (*found.added, *found.edited), revive)
+    )
+    refused = refused or _secret_in_new(stores, plan, document, (*found.added, *found.edited), revive)
+    refused = refused or step.refused_revival(found.added)
     if refused:
         return refused
     result: list[Record | None] = []
@@ -182,6 +184,17 @@ class _Step:
     def is_known_elsewhere(self, index: int) -> bool:
         """Whether a block came from another file, is a past record's exact text, or one that stands elsewhere."""
         return index in self.moved or self._past(index) is not None or self._elsewhere(index) is not None
+
+    def refused_revival(self, added: Sequence[int]) -> Refused | None:
+        """Step 1 for what comes back: a model brings back nothing that a person took out, for there was a reason."""
+        if not self.plan.batch.author.is_model:
+            return None
+        for index in added:
+            old = self._past(index)
+            last = self.stores.ledger.events(scope=self.plan.batch.scope, limit=1, subject=old.id) if old else ()
+            if last and not Principal.parse(last[0].principal).is_model:
+                return Refused("trust", "this would bring back a text that a person took out; only a person may")
+        return None
 
     def _past(self, index: int) -> Record | None:
         """The past record that a block brings back, if it may."""
