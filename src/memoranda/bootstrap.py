@@ -10,7 +10,7 @@ from pathlib import Path
 
 from memoranda.adapters import registry
 from memoranda.adapters.files.documents import FileDocuments
-from memoranda.adapters.files.home import open_key, open_state
+from memoranda.adapters.files.home import LEDGER, making, open_state, read_key, store_key
 from memoranda.adapters.files.locks import FileLocks
 from memoranda.adapters.files.watching import FileWatcher
 from memoranda.adapters.secrets.scanner import DetectSecretsScanner
@@ -19,7 +19,8 @@ from memoranda.adapters.sqlite.index import SqliteIndex
 from memoranda.adapters.sqlite.ledger import SqliteLedger
 from memoranda.adapters.system import SystemClock, TimeOrderedIds
 from memoranda.config import Config, load
-from memoranda.domain.fingerprint import Fingerprints
+from memoranda.domain.fingerprint import KEY_BYTES, Fingerprints
+from memoranda.errors import IntegrityError
 from memoranda.memory import Memory, Parts
 from memoranda.ports import Embedder, Vector
 from memoranda.services.stores import Stores
@@ -45,14 +46,15 @@ def open_home(
 
     Raises:
         ConfigurationError: a setting is wrong.
-        IntegrityError: the ledger or key is damaged or newer than this program.
+        IntegrityError: the ledger or key is damaged, missing, not the other's, or newer than this program.
         BackendError: the folder cannot be used.
     """
     folder = home_folder(home)
     config = load(folder, settings=settings)
+    if embedder is None and config.provider:
+        registry.check_address(config.provider)
     state = open_state(folder)
-    prints = Fingerprints(open_key(state))
-    ledger = SqliteLedger(state / "ledger.db", prints)
+    ledger, prints = _open_ledger(state)
     index = SqliteIndex(state / "index")
     cache = SqliteEmbeddingCache(state / "index" / "embeddings.db", lambda text: bytes.fromhex(prints.content(text)))
     stores = Stores(
@@ -82,6 +84,36 @@ def open_home(
         close=close,
     )
     return Memory(folder, parts)
+
+
+def _open_ledger(state: Path) -> tuple[SqliteLedger, Fingerprints]:
+    """Return the ledger and the hashes of its key, both made where the home is new."""
+    key = read_key(state)
+    if key is None:
+        with making(state):
+            key = read_key(state)
+            if key is None:
+                return _make_ledger(state)
+    prints = Fingerprints(key)
+    return SqliteLedger(state / LEDGER, prints), prints
+
+
+def _make_ledger(state: Path) -> tuple[SqliteLedger, Fingerprints]:
+    """Make the ledger and then its key; a ledger without events, left by an interrupted making, gets a key too."""
+    key = os.urandom(KEY_BYTES)
+    prints = Fingerprints(key)
+    try:
+        ledger = SqliteLedger(state / LEDGER, prints)
+    except IntegrityError as error:
+        raise IntegrityError(
+            f"{state / 'key'} is missing; put it back from a backup: the ledger cannot be proven without it"
+        ) from error
+    try:
+        store_key(state, key)
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger, prints
 
 
 @dataclass(slots=True)

@@ -41,7 +41,7 @@ from memoranda.domain.scope import (
     check_id,
 )
 from memoranda.domain.times import read_time
-from memoranda.errors import BackendError, Conflict, InvalidInput, MemorandaError
+from memoranda.errors import BackendError, Conflict, IntegrityError, InvalidInput, MemorandaError
 from memoranda.ports import Embedder, EmbeddingCache
 from memoranda.services import checkpoints, gateway, indexing, reading, status, verify
 from memoranda.services import sync as sync_service
@@ -260,7 +260,7 @@ class Agent:
         parts = self._parts
         embedder = parts.embedders.open() if parts.embedders.loaded else None
         if embedder is not None:
-            with contextlib.suppress(BackendError):  # it waits, and keyword search finds it meanwhile
+            with contextlib.suppress(BackendError, IntegrityError):  # it waits, and keyword search finds it meanwhile
                 embed_pending(parts.stores.index, embedder, parts.cache, self.scope, limit=min(fresh, _EMBED_AT_ONCE))
 
     def save(self, content: str, *, file: str | None = None, append: bool = True) -> BatchOutcome:

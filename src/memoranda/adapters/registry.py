@@ -42,6 +42,17 @@ def open_embedder(address: str) -> Embedder | None:
     return _opener(scheme)(rest)
 
 
+def check_address(address: str) -> None:
+    """Check that an address names an embedder there is; no model and no package of one is loaded.
+
+    Raises:
+        ConfigurationError: the scheme is unknown; the message names the nearest.
+    """
+    scheme = address.partition(":")[0]
+    if address != NO_EMBEDDER and scheme not in BUILT_IN and scheme not in _declared():
+        raise _unknown(scheme)
+
+
 def embedder_schemes() -> tuple[str, ...]:
     """Return every scheme an address may start with, sorted, `none` included."""
     return tuple(sorted({*BUILT_IN, *_declared(), NO_EMBEDDER}))
@@ -63,10 +74,14 @@ def _opener(scheme: str) -> Callable[[str], Embedder | None]:
         return opener
     if scheme in declared:
         return _load(declared[scheme])
+    raise _unknown(scheme)
+
+
+def _unknown(scheme: str) -> ConfigurationError:
     known = embedder_schemes()
     near = difflib.get_close_matches(scheme.lower(), known, n=1)
     hint = f" (nearest: {near[0]!r})" if near else ""
-    raise ConfigurationError(f"unknown embedder {scheme[:40]!r}{hint}; known: {', '.join(known)}")
+    return ConfigurationError(f"unknown embedder {scheme[:40]!r}{hint}; known: {', '.join(known)}")
 
 
 def _declared() -> dict[str, EntryPoint]:

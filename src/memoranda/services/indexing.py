@@ -15,7 +15,7 @@ from memoranda.domain.passages import indexed_form, passages_of
 from memoranda.domain.record import Record, Status
 from memoranda.domain.report import Progress
 from memoranda.domain.scope import Scope
-from memoranda.errors import BackendError
+from memoranda.errors import BackendError, IntegrityError
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import text_of
 
@@ -54,7 +54,7 @@ def project(stores: Stores, committed: Sequence[tuple[Entry, Committed]]) -> boo
         mark = (committed[0][1].previous_seq, committed[-1][1].last_seq)
         if not _put(stores, scope, records.values(), texts, mark):
             catch_up(stores, scope)
-    except BackendError:
+    except (BackendError, IntegrityError):
         return False
     return True
 
@@ -78,8 +78,17 @@ def _put(
 def catch_up(stores: Stores, scope: Scope, progress: Progress | None = None) -> int:
     """Replay what the index of a scope missed; return how many records were brought up to date.
 
-    The caller holds the scope's lock.
+    An index that turns out to be damaged is deleted and built anew: it is disposable. The caller holds the scope's
+    lock.
     """
+    try:
+        return _replay(stores, scope, progress)
+    except IntegrityError:
+        stores.index.clear(scope)
+    return _replay(stores, scope, progress)
+
+
+def _replay(stores: Stores, scope: Scope, progress: Progress | None) -> int:
     last = stores.ledger.last_seq(scope)
     applied = stores.index.state(scope).applied
     if applied == last:

@@ -7,8 +7,10 @@ the file is read again right before the swap; the instant that remains is docume
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from memoranda.adapters.files.writers import closed_by_all
@@ -19,6 +21,8 @@ _NOREPLACE, _EXCHANGE = 1, 2
 _AT_FDCWD = -100
 _MISSING = (38, 22, 95)
 """ENOSYS, EINVAL, ENOTSUP: this kernel or file system cannot do it."""
+_NOT_ALLOWED = (errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOTSUP)
+"""The owner or the attributes cannot be kept here; the content matters more."""
 
 
 def replace(target: Path, temporary: Path, *, expected: bytes | None, data: bytes | None, mode: int) -> None:
@@ -42,6 +46,7 @@ def replace(target: Path, temporary: Path, *, expected: bytes | None, data: byte
             if expected is None:
                 _create(target, temporary)
             else:
+                _dress(temporary, target)
                 _swap(target, temporary, expected, data)
         finally:
             temporary.unlink(missing_ok=True)
@@ -76,6 +81,52 @@ def _write(path: Path, data: bytes, mode: int) -> None:
         stream.write(data)
         stream.flush()
         os.fsync(stream.fileno())
+
+
+def _dress(temporary: Path, source: Path) -> None:
+    """Give a new file what a person's file had beside its content and mode: owner, group, attributes."""
+    with suppress(FileNotFoundError):  # it was removed in between, which the swap will say
+        owned, noted = _copy_owner(temporary, source), _copy_attributes(temporary, source)
+        if owned or noted:
+            descriptor = os.open(temporary, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def _copy_owner(temporary: Path, source: Path) -> bool:
+    """Keep owner and group; only root may give files away, the group alone can be given by others too."""
+    if not hasattr(os, "chown"):
+        return False
+    status, own = source.stat(), temporary.stat()
+    if (status.st_uid, status.st_gid) == (own.st_uid, own.st_gid):
+        return False
+    for owner in (status.st_uid, -1):
+        try:
+            os.chown(temporary, owner, status.st_gid, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in _NOT_ALLOWED:
+                raise
+        else:
+            return True
+    return False
+
+
+def _copy_attributes(temporary: Path, source: Path) -> bool:
+    """Keep the attributes that people and desktops give a file; those of the system are the system's."""
+    if not sys.platform.startswith("linux"):
+        return False
+    copied = False
+    try:
+        for name in os.listxattr(source):
+            if name.startswith("user."):
+                os.setxattr(temporary, name, os.getxattr(source, name))
+                copied = True
+    except OSError as error:
+        if error.errno not in _NOT_ALLOWED:
+            raise
+    return copied
 
 
 def _create(target: Path, temporary: Path) -> None:

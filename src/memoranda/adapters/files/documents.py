@@ -18,11 +18,15 @@ FOLDER = "memory"
 TRANSCRIPTS = "sessions"
 ENDINGS = (".md", ".markdown")
 TEMPORARY = ".memoranda-"
+_MAIN = Scope("agent", "main")
 _PRIVATE_FILE, _PRIVATE_FOLDER = 0o600, 0o700
 
 
 class FileDocuments:
-    """All workspaces below one home; links are never followed, so that no scope can reach into another."""
+    """All workspaces below one home; links are never followed, so that no scope can reach into another.
+
+    That holds for the folders of workspaces too. The home itself may be a link: a person put it there.
+    """
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -36,7 +40,20 @@ class FileDocuments:
         if scope.kind == "team":
             return self._home / "teams" / scope.id
         own = self._home / "agents" / scope.id
-        return self._home if scope.id == "main" and not own.is_dir() else own
+        return self._home if scope.id == "main" and not (own.is_dir() or own.is_symlink()) else own
+
+    def _link(self, scope: Scope) -> str:
+        """Return the part of the workspace's own folder that is a link, "" where none is."""
+        folder = self.folder(scope)
+        for place in (folder.parent, folder):
+            if place != self._home and place.is_relative_to(self._home) and place.is_symlink():
+                return place.relative_to(self._home).as_posix()
+        return ""
+
+    def _refuse_link(self, scope: Scope) -> None:
+        link = self._link(scope)
+        if link:
+            raise BackendError(f"{link} is a link; links are not followed")
 
     def workspace(self, scope: Scope) -> str:
         """Return the workspace's absolute folder."""
@@ -44,26 +61,26 @@ class FileDocuments:
 
     def scopes(self) -> Sequence[Scope]:
         """Return the scopes that have a workspace on disk."""
-        found = [Scope("agent", "main")]
+        found = [_MAIN]
         for kind, folder in (("agent", "agents"), ("team", "teams")):
             with _errors(folder):
                 names = sorted(os.listdir(self._home / folder)) if (self._home / folder).is_dir() else []
             for name in names:
-                if (self._home / folder / name).is_symlink() or not (self._home / folder / name).is_dir():
+                if not (self._home / folder / name).is_dir():
                     continue
                 try:
                     found.append(Scope(kind, name))  # type: ignore[arg-type]  # one of the two above
                 except InvalidInput:
                     continue
         found.extend(scope for scope in (OPERATOR, REALM) if self.folder(scope).is_dir())
-        return list(dict.fromkeys(found))
+        return [scope for scope in dict.fromkeys(found) if scope == _MAIN or not self._link(scope)]
 
     def odd_folders(self) -> Sequence[str]:
         """Return folders below agents/ and teams/ whose name is no id: nobody's memory."""
         odd: list[str] = []
         for folder in ("agents", "teams"):
             place = self._home / folder
-            for name in sorted(os.listdir(place)) if place.is_dir() else []:
+            for name in sorted(os.listdir(place)) if place.is_dir() and not place.is_symlink() else []:
                 try:
                     Scope("agent", name)
                 except InvalidInput:
@@ -73,6 +90,10 @@ class FileDocuments:
     def walk(self, scope: Scope) -> Iterator[FoundFile]:
         """Yield every memory file of a workspace, and what lies beside them and is not read, by `stat` alone."""
         root = self.folder(scope)
+        if self._link(scope):
+            curated = CURATED if scope.kind == "agent" else ()  # named, so that what was known there stays known
+            yield from (FoundFile(path, 0, 0, "link") for path in (*curated, FOLDER))
+            return
         if not root.is_dir():
             return
         seen: set[tuple[int, int]] = set()
@@ -134,6 +155,7 @@ class FileDocuments:
 
     def read(self, scope: Scope, path: str) -> tuple[bytes, FoundFile] | None:
         """Return a file's bytes and state; None where it does not exist."""
+        self._refuse_link(scope)
         target = self._target(scope, path)
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
         with _errors(path):
@@ -149,6 +171,9 @@ class FileDocuments:
 
     def check_path(self, scope: Scope, path: str) -> str:
         """Return "" or why this path leads out of the workspace."""
+        link = self._link(scope)
+        if link:
+            return f"{link!r} is a link; links are not followed"
         root = self.folder(scope)
         place = root
         for part in path.split("/"):
@@ -172,6 +197,7 @@ class FileDocuments:
         self, scope: Scope, path: str, *, expected: bytes | None, data: bytes | None, token: str
     ) -> FoundFile | None:
         """Replace a file atomically and durably; see the port."""
+        self._refuse_link(scope)
         target = self._target(scope, path)
         with _errors(path):
             if data is not None:
@@ -195,6 +221,7 @@ class FileDocuments:
 
     def recover(self, scope: Scope, path: str, token: str) -> bytes | None:
         """Return what an interrupted `replace` left beside the file, or None."""
+        self._refuse_link(scope)
         with _errors(path):
             try:
                 return atomic.read(self._temporary(scope, path, token))
@@ -203,6 +230,7 @@ class FileDocuments:
 
     def discard(self, scope: Scope, path: str, token: str) -> None:
         """Remove what an interrupted `replace` left beside the file."""
+        self._refuse_link(scope)
         with _errors(path):
             self._temporary(scope, path, token).unlink(missing_ok=True)
 

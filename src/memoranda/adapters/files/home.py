@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from memoranda.adapters.files import atomic
 from memoranda.domain.fingerprint import KEY_BYTES
-from memoranda.errors import BackendError, IntegrityError
+from memoranda.errors import BackendError, Busy, IntegrityError
 
 STATE = ".state"
+LEDGER = "ledger.db"
+_MAKING_SECONDS = 60.0
 
 
 def open_state(home: Path) -> Path:
@@ -28,42 +34,64 @@ def open_state(home: Path) -> Path:
     return state
 
 
-def open_key(state: Path) -> bytes:
-    """Return the home's secret, made on first use.
+def read_key(state: Path) -> bytes | None:
+    """Return the home's secret; None where the home is not made yet.
+
+    The key is stored after the ledger was made, so that a key without a ledger says that the ledger was lost.
 
     Raises:
-        IntegrityError: the key is missing beside an existing ledger, or has the wrong length. A new key would make
-            every hash of the old one worthless, so none is made.
+        IntegrityError: the key has the wrong length, or its ledger is gone. A new ledger would be attributed to
+            nobody, so none is begun.
     """
     path = state / "key"
     try:
         key = atomic.read(path)
-        if key is None:
-            if (state / "ledger.db").exists():
-                raise IntegrityError(
-                    f"{path} is missing; put it back from a backup: the ledger cannot be proven without it"
-                )
-            key = _make_key(path)
+        ledger = state / LEDGER
+        lost = key is not None and not (ledger.exists() and ledger.stat().st_size)
     except OSError as error:
         raise BackendError(f"{path}: {error.strerror}") from error
+    if key is None:
+        return None
     if len(key) != KEY_BYTES:
         raise IntegrityError(f"{path} is damaged: it has {len(key)} bytes and not {KEY_BYTES}")
+    if lost:
+        raise IntegrityError(
+            f"{LEDGER} is missing beside its key in {state}; put it back from a backup, or delete {STATE} to begin "
+            "anew (history, authors and trust are lost then)"
+        )
     return key
 
 
-def _make_key(path: Path) -> bytes:
-    """Write a new key once; of two processes that try, both get the one that came first."""
-    temporary = path.with_name(f"key-{os.getpid()}-{os.urandom(4).hex()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(os.urandom(KEY_BYTES))
-        stream.flush()
-        os.fsync(stream.fileno())
+@contextmanager
+def making(state: Path) -> Iterator[None]:
+    """Let one process at a time make what a new home needs.
+
+    Raises:
+        Busy: another process has been at it for a minute.
+        BackendError: the lock cannot be taken.
+    """
+    lock = FileLock(state / "locks" / "making.lock", timeout=_MAKING_SECONDS, poll_interval=0.003, mode=0o600)
     try:
-        os.link(temporary, path)
-    except FileExistsError:
-        pass
+        lock.acquire()
+    except Timeout as error:
+        raise Busy("the home is being made by another process; try again") from error
+    except OSError as error:
+        raise BackendError(f"the lock of the home cannot be taken: {error.strerror}") from error
+    try:
+        yield
     finally:
-        temporary.unlink()
-    atomic.sync_folder(path.parent)
-    return path.read_bytes()
+        lock.release()
+
+
+def store_key(state: Path, key: bytes) -> None:
+    """Store a new home's secret durably, whole or not at all; the caller is `making` it.
+
+    Raises:
+        BackendError: it cannot be written.
+    """
+    path = state / "key"
+    try:
+        temporary = path.with_name(f"key-{os.getpid()}-{os.urandom(4).hex()}")
+        atomic.replace(path, temporary, expected=None, data=key, mode=0o600)
+    except OSError as error:
+        raise BackendError(f"{path}: {error.strerror}") from error

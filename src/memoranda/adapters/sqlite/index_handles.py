@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from memoranda.adapters.sqlite.connection import foreign_errors, transaction
-from memoranda.adapters.sqlite.index_schema import open_index
+from memoranda.adapters.sqlite.index_schema import REBUILD, index_errors, open_index
 from memoranda.domain.scope import Scope
 from memoranda.errors import BackendError, IntegrityError, InvalidInput
 
@@ -85,10 +85,10 @@ class Handle:
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         try:
-            with foreign_errors(self.path):
+            with index_errors(self.path):
                 yield
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise IntegrityError(f"{self.path} is damaged: unreadable row; run `memoranda verify`") from error
+            raise IntegrityError(f"{self.path} is damaged: unreadable row; {REBUILD}") from error
 
 
 class HandlePool:

@@ -6,6 +6,8 @@ keyword table of their own, so that the past cannot shift the statistics of the 
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
@@ -15,10 +17,12 @@ from memoranda.domain.ranking import HEADING_WEIGHT
 from memoranda.domain.scope import Scope
 from memoranda.domain.scripts import SOFT_SYMBOLS
 from memoranda.domain.words import ANALYSER
-from memoranda.errors import IntegrityError
+from memoranda.errors import BackendError, IntegrityError
 
 SCHEMA = f"1.{ANALYSER}"
 """Version of tables and words; an index of another version is emptied, because it is derived."""
+
+REBUILD = "run `memoranda sync`, it rebuilds the index"
 
 TABLES = ("current", "past")
 
@@ -102,21 +106,37 @@ def open_index(path: Path, scope: Scope) -> apsw.Connection:
         IntegrityError: the database belongs to another scope, or is damaged.
         BackendError: it cannot be opened.
     """
-    connection = connect(path, durable=False)
+    with index_errors(path):
+        connection = connect(path, durable=False)
+        try:
+            _prepare(connection, path, scope)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+@contextlib.contextmanager
+def index_errors(path: Path) -> Iterator[None]:
+    """Turn apsw's errors into the library's; damage comes with the advice that fits what can be rebuilt.
+
+    Statements are constants, so one that SQLite refuses means that tables or columns are missing.
+    """
     try:
         with foreign_errors(path):
-            _prepare(connection, path, scope)
-    except BaseException:
-        connection.close()
+            yield
+    except (IntegrityError, BackendError) as error:
+        cause = error.__cause__
+        if isinstance(cause, apsw.CorruptError | apsw.NotADBError | apsw.SQLError):
+            raise IntegrityError(f"{path} is damaged: {type(cause).__name__}; {REBUILD}") from cause
         raise
-    return connection
 
 
 def _prepare(connection: apsw.Connection, path: Path, scope: Scope) -> None:
     if _meta(connection).get("schema") != SCHEMA:
         _create(connection, scope)
     if _meta(connection).get("scope") != str(scope):
-        raise IntegrityError(f"{path} does not hold the index of {scope}; remove it, then `memoranda reindex`")
+        raise IntegrityError(f"{path} does not hold the index of {scope}; {REBUILD}")
 
 
 def _meta(connection: apsw.Connection) -> dict[str, str]:

@@ -26,6 +26,7 @@ from memoranda.domain.scope import Principal, Scope
 from memoranda.errors import IntegrityError
 
 SALT_BYTES = 16
+_EVENTS = "SELECT seq, at, principal, kind, scope, subject, payload_hash, prev_hash, hash FROM events ORDER BY seq DESC"
 _PUT_RECORD = f"INSERT OR REPLACE INTO records VALUES({','.join('?' * len(rows.COLUMNS))})"
 
 
@@ -37,8 +38,13 @@ class SqliteLedger(LedgerReads):
         self._prints = fingerprints
         self._lock = threading.RLock()
         self._db = connect(path, durable=True)
-        with foreign_errors(path):
-            migrate(self._db)
+        try:
+            with foreign_errors(path):
+                migrate(self._db)
+                _prove_key(self._db, fingerprints)
+        except BaseException:
+            self._db.close()
+            raise
         self._objects = Objects(self._db, fingerprints.content)
 
     def close(self) -> None:
@@ -259,3 +265,21 @@ class SqliteLedger(LedgerReads):
         """Check chain, projections and objects; see `ledger_verify`."""
         with self._reading() as db:
             yield from verify(db, self._prints, self._objects, progress)
+
+
+def _prove_key(db: apsw.Connection, prints: Fingerprints) -> None:
+    """Check that the key made the newest event.
+
+    Where that one does not fit, an older one that does shows that the event and not the key is wrong: `verify` says
+    so then.
+
+    Raises:
+        IntegrityError: no event fits. An event written with this key would end the chain for good.
+    """
+    found = False
+    for seq, *fields, previous, digest in db.execute(_EVENTS):
+        if prints.event((str(seq), *fields), previous) == digest:
+            return
+        found = True
+    if found:
+        raise IntegrityError("the key does not fit this ledger; put the right .state/key back from a backup")

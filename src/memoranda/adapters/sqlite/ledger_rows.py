@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
+from memoranda.domain.checkpoint import CheckpointReason
 from memoranda.domain.entry import Change, Entry, FileEdit, FileState
 from memoranda.domain.record import Epistemic, Kind, Provenance, Record, Status, Trust
-from memoranda.domain.scope import Principal, Scope
+from memoranda.domain.scope import Principal, PrincipalKind, Scope
 from memoranda.errors import IntegrityError, InvalidInput
 
 COLUMNS = (
@@ -134,8 +135,32 @@ def intent_body(entry: Entry) -> str:
 
 
 def intent_of(batch_id: str, scope: str, body: str) -> Entry:
-    """Read an intent."""
-    fields = json.loads(body)
+    """Read an intent.
+
+    Raises:
+        IntegrityError: it is not what `intent_body` writes.
+    """
+    try:
+        entry = _intent_of(batch_id, scope, json.loads(body))
+    except (LookupError, ValueError, TypeError, AttributeError, InvalidInput, IntegrityError) as error:
+        raise _damaged_intent(batch_id) from error
+    words = (entry.at, entry.reason, entry.checkpoint_id, entry.kept_text, *entry.forgotten, *entry.corroborated)
+    names = (name for edit in entry.edits for name in (edit.path, edit.before, edit.after))
+    strings = all(isinstance(word, str) for word in (*words, *names, *entry.texts, *entry.texts.values()))
+    if (
+        not strings
+        or entry.reason not in get_args(CheckpointReason)
+        or entry.author.kind not in get_args(PrincipalKind)
+    ):
+        raise _damaged_intent(batch_id)
+    return entry
+
+
+def _damaged_intent(batch_id: str) -> IntegrityError:
+    return IntegrityError(f"the unfinished batch {batch_id[:40]} in the ledger is damaged; run `memoranda verify`")
+
+
+def _intent_of(batch_id: str, scope: str, fields: dict[str, Any]) -> Entry:
     return Entry(
         batch_id=batch_id,
         at=fields["at"],
@@ -150,7 +175,7 @@ def intent_of(batch_id: str, scope: str, body: str) -> Entry:
         changes=tuple(
             Change(kind, of_row(row_of_payload(payload)), before) for kind, payload, before in fields["changes"]
         ),
-        texts=fields["texts"],
+        texts=dict(fields["texts"]),
         states=tuple(FileState(*state) for state in fields["states"]),
         forgotten=tuple(fields["forgotten"]),
         corroborated=tuple(fields["corroborated"]),
