@@ -86,6 +86,7 @@ def test_standard_input_and_list_items_are_texts(cli: CommandLine) -> None:
 
 def test_bytes_that_are_not_text_are_refused(cli: CommandLine) -> None:
     """Standard input that is not UTF-8 is an input error and saves nothing."""
+    cli("init")
     failed = cli.process("save", "-", "--json", stdin=b"caf\xe9 au lait")
     assert failed.code == 2
     assert failed.json["error"]["code"] == "invalid_input"
@@ -153,6 +154,7 @@ def test_errors_have_one_shape_and_the_tables_code(
     cli: CommandLine, arguments: tuple[str, ...], code: int, kind: str
 ) -> None:
     """With --json one document on standard output, else a line on standard error; the code is the same."""
+    cli("init")
     document = cli(*arguments, "--json")
     assert document.code == code
     assert document.json["error"]["code"] == kind
@@ -354,3 +356,43 @@ def test_json_is_wanted_only_as_an_option() -> None:
     assert json_wanted(["search", "x", "--json"])
     assert not json_wanted(["save", "--", "--json"])
     assert not json_wanted([])
+
+
+def test_a_mistyped_home_is_not_made(cli: CommandLine, tmp_path: Path) -> None:
+    """A verb that reads says that there is no memory; a save makes it, and then the same verb answers."""
+    missing = str(tmp_path / "not there")
+    for arguments in (("search", "x"), ("status",), ("verify",), ("config", "list"), ("log",), ("doctor",)):
+        failed = cli(*arguments, "--home", missing, "--json")
+        assert (failed.code, failed.json["error"]["code"]) == (4, "not_found"), arguments
+    assert not Path(missing).exists()
+    assert cli("save", TEA, "--home", missing).code == 0
+    assert cli("status", "--home", missing).code == 0
+
+
+def test_undo_takes_a_number_or_a_checkpoint(cli: CommandLine) -> None:
+    """Both at once is an error and changes nothing."""
+    save(cli, TEA)
+    kept = cli("checkpoints", "--json").json["checkpoints"][0]["id"]
+    assert cli("undo", "2", "--checkpoint", kept, "--yes").code == 2
+    assert cli("undo", "--checkpoint", kept, "--yes").code == 0
+
+
+def test_nothing_of_the_callers_folder_is_run(cli: CommandLine, tmp_path: Path) -> None:
+    """The pasted command imports no module of the folder that it is started in."""
+    trap = "import sys; sys.stderr.write('TRAP'); sys.stderr.flush()"
+    for name in ("anyio.py", "shutil.py", "mcp.py", "memoranda/__init__.py"):
+        target = tmp_path / "project" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(trap, encoding="utf-8")
+    pasted = cli("mcp", "--json").json["mcpServers"]["memoranda"]
+    assert pasted["args"][0] == "-P" or pasted["command"] == "memoranda"
+    done = subprocess.run(
+        [pasted["command"], *pasted["args"]],
+        cwd=tmp_path / "project",
+        env=cli.clean(),
+        input=b"",
+        capture_output=True,
+        check=False,
+    )
+    assert b"TRAP" not in done.stderr
+    assert done.returncode == 0, done.stderr

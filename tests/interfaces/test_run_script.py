@@ -61,3 +61,21 @@ def test_run_hands_through_the_exit_code_and_serves_by_default(cli: CommandLine,
     )
     assert served.returncode == 9
     assert "serve is for a person" in served.stderr
+
+
+def test_run_imports_nothing_of_the_callers_folder(cli: CommandLine, copy: Path, tmp_path: Path) -> None:
+    """Started in a folder with modules of its own, the script runs the verb and none of them."""
+    project = tmp_path / "project"
+    (project / "memoranda").mkdir(parents=True)
+    for name in ("anyio.py", "shutil.py", "memoranda/__init__.py", "memoranda/__main__.py"):
+        (project / name).write_text("import sys; sys.stderr.write('TRAP')", encoding="utf-8")
+    environment = cli.clean() | {"PYTHONPATH": str(ROOT / "src")}
+    trapped = subprocess.run(
+        [sys.executable, "-m", "memoranda"], cwd=project, env=environment, capture_output=True, check=False
+    )
+    assert b"TRAP" in trapped.stderr
+    ran = subprocess.run(
+        [str(copy / "run"), "init", "--json"], cwd=project, env=environment, capture_output=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert b"TRAP" not in ran.stderr

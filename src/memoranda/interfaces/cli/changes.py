@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from memoranda.domain.outcome import BatchOutcome
 from memoranda.domain.report import BlameLine, Event, FileDiff, History
 from memoranda.errors import InvalidInput
 from memoranda.interfaces import wire, wire_reports
@@ -148,23 +149,39 @@ def undo(
     as_json: AsJson = False,
 ) -> None:
     """Take back the last changes, after showing them; the undo can be undone."""
+    if checkpoint is not None and count != 1:
+        raise InvalidInput("give either a number of changes or --checkpoint, not both")
     with opened(home, agent, as_json=as_json) as session:
         session.refresh()
-        if not yes:
-            _ask(session, count, checkpoint)
         handle = session.agent
-        outcome = ensure_done(handle.undo(count) if checkpoint is None else handle.restore(checkpoint))
+        seen = "" if yes else _ask(session, count, checkpoint)
+        outcome = ensure_done(handle.undo(count, expected=seen) if checkpoint is None else handle.restore(checkpoint))
     answer = wire.restored(outcome, checkpoint_id=checkpoint or "")
-    paths = ", ".join(change.path for change in outcome.files) or "nothing had changed"
-    session.out.result(answer, [f"restored: {plain(paths)}", f"checkpoint {outcome.checkpoint_id}"])
+    session.out.result(answer, _restored_lines(outcome))
 
 
-def _ask(session: Session, count: int, checkpoint: str | None) -> None:
-    """Show what would be taken back and ask; a pipe cannot answer and needs `--yes`."""
+def _restored_lines(outcome: BatchOutcome) -> Iterator[str]:
+    for word, deleted in (("restored", False), ("removed", True)):
+        paths = [change.path for change in outcome.files if change.deleted is deleted]
+        if paths:
+            yield f"{word}: {plain(', '.join(paths))}"
+    if not outcome.files:
+        yield "nothing had changed"
+    if outcome.checkpoint_id:
+        yield f"checkpoint {outcome.checkpoint_id}"
+
+
+def _ask(session: Session, count: int, checkpoint: str | None) -> str:
+    """Show what would be taken back and ask; a pipe cannot answer and needs `--yes`.
+
+    Returns the newest checkpoint that was there, so that no later change is taken back in its place.
+    """
     if session.out.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InvalidInput("undo asks before it changes anything; without a terminal, add --yes")
+    seen = session.agent.newest_checkpoint()
     changes = session.agent.undo_preview(count) if checkpoint is None else session.agent.diff(checkpoint)
     for line in _diff_lines(changes):
         session.out.note(line)
     if not typer.confirm("Take this back (+ comes back, - goes)?", err=True):
         raise typer.Abort
+    return seen

@@ -57,7 +57,7 @@ def save(
 ) -> None:
     """Remember a text."""
     content = text_argument(text)
-    with opened(home, agent, as_json=as_json) as session:
+    with opened(home, agent, as_json=as_json, make=True) as session:
         outcome = ensure_done(session.agent.save(content, file=file, append=not replace))
     answer = wire.saved(outcome, file=file)
     session.out.result(answer, _saved_lines(answer))
@@ -161,7 +161,7 @@ def _result_lines(result: RecallResult, *, explain: bool) -> Iterator[str]:
         if explain:
             yield "   = " + ", ".join(f"{name} {value:.3f}" for name, value in found.addends)
     if result.withheld:
-        yield f"{result.withheld} more wait for review"
+        yield f"{result.withheld} withheld (a secret in your own file; `memoranda status` says where)"
     if explain:
         yield from _trace_lines(result)
 
@@ -212,12 +212,17 @@ def delete(
     file: Annotated[str, typer.Option("--file", metavar="F", help="The file to delete from.")],
     text: Annotated[str | None, typer.Option("--text", metavar="T", help="The exact text; - reads stdin.")] = None,
     delete_file: Annotated[bool, typer.Option("--all", help="Delete the whole file.")] = False,
-    all_matches: Annotated[bool, typer.Option("--all-matches", help="Every occurrence of the text.")] = False,
+    all_matches: Annotated[
+        bool,
+        typer.Option("--all-matches", help="Every occurrence of the text."),
+    ] = False,
     agent: AgentId = None,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
     """Delete a text or a whole file; a checkpoint is kept."""
+    if delete_file == (text is not None):
+        raise InvalidInput("give either --text with the text to remove or --all for the whole file")
     piece = None if text is None else text_argument(text)
     with opened(home, agent, as_json=as_json) as session:
         session.refresh()

@@ -15,10 +15,19 @@ from memoranda.interfaces.errors import BROKEN_PIPE, answer_to
 
 Parameters = ParamSpec("Parameters")
 
+
+def folder_argument(text: str) -> Path:
+    """Return the folder; an empty name (an unset variable in a script) must not become the current folder."""
+    if not text:
+        raise typer.BadParameter("the folder's name is empty")
+    return Path(text)
+
+
 Home = Annotated[
     Path | None,
     typer.Option(
         "--home",
+        parser=folder_argument,
         metavar="FOLDER",
         show_default="$MEMORANDA_HOME, else ~/.memoranda",
         help="Where the memory lives.",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import typer
 
-from memoranda.errors import MemorandaError
+from memoranda.errors import IntegrityError, MemorandaError
 from memoranda.interfaces.errors import describe
 
 
@@ -62,6 +62,8 @@ class Output:
             typer.echo(json.dumps(describe(error), ensure_ascii=False))
         else:
             self.note(f"memoranda: {error}")
+            if isinstance(error, IntegrityError) and "backup" not in str(error):
+                self.note("`memoranda verify` says what is damaged; bring that back from a backup")
 
 
 def drop_output() -> None:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import memoranda
+from memoranda.bootstrap import home_folder
 from memoranda.domain.report import SyncReport
 from memoranda.domain.scope import check_id
-from memoranda.errors import Denied, RemovalsNotAccepted
+from memoranda.errors import Denied, NotFound, RemovalsNotAccepted
 from memoranda.interfaces.cli.output import Output
 from memoranda.interfaces.cli.progress import shown
 from memoranda.memory import Agent, Memory
@@ -72,10 +73,21 @@ class Session:
             return None
 
 
+def existing_home(home: Path | None) -> Path:
+    """Return the home; raises NotFound where there is none: a mistyped name must not become an empty memory."""
+    folder = home_folder(home)
+    if not (folder / ".state").is_dir():
+        raise NotFound(f"there is no memory in {folder}; `memoranda init` makes one there")
+    return folder
+
+
 @contextlib.contextmanager
-def opened(home: Path | None, agent: str | None, *, as_json: bool) -> Iterator[Session]:
-    """Open the memory, as the pinned agent where the environment names one, else as a person."""
+def opened(home: Path | None, agent: str | None, *, as_json: bool, make: bool = False) -> Iterator[Session]:
+    """Open the memory, as the pinned agent where the environment names one, else as a person.
+
+    `make` lets a home be made where there is none.
+    """
     agent_id = acting_agent(agent)
-    with memoranda.open(home) as memory:
+    with memoranda.open(home if make else existing_home(home)) as memory:
         handle = memory.agent(agent_id) if pinned_agent() is not None else memory.person(agent_id)
         yield Session(memory, handle, agent_id, Output(as_json=as_json))

@@ -12,6 +12,7 @@ from memoranda.config import ConfigValue
 from memoranda.errors import NotFound
 from memoranda.interfaces.cli.options import AsJson, Home, verb
 from memoranda.interfaces.cli.output import Output, plain
+from memoranda.interfaces.cli.session import existing_home
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +48,7 @@ def get_setting(
 
 
 def _values(home: Home) -> tuple[ConfigValue, ...]:
-    with memoranda.open(home) as memory:
+    with memoranda.open(existing_home(home)) as memory:
         return memory.config.values()
 
 

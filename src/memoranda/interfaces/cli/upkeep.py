@@ -18,7 +18,7 @@ from memoranda.interfaces.cli.background import stopped_by_signals
 from memoranda.interfaces.cli.options import AsJson, Home, verb
 from memoranda.interfaces.cli.output import Output, plain, strong
 from memoranda.interfaces.cli.progress import shown
-from memoranda.interfaces.cli.session import forbid_agents, pinned_agent
+from memoranda.interfaces.cli.session import existing_home, forbid_agents, pinned_agent
 from memoranda.interfaces.errors import TABLE
 from memoranda.memory import Memory
 
@@ -59,7 +59,7 @@ def init(
 @verb
 def status(*, home: Home = None, as_json: AsJson = False) -> None:
     """Show what the home holds, which embedder serves it, and what is ignored."""
-    with memoranda.open(home) as memory:
+    with memoranda.open(existing_home(home)) as memory:
         report = _visible(memory.status())
     Output(as_json=as_json).result(wire_reports.status(report), _status_lines(report))
 
@@ -109,7 +109,7 @@ def _ignored_lines(report: StatusReport | SyncReport) -> Iterator[str]:
 @verb
 def doctor(*, home: Home = None, as_json: AsJson = False) -> None:
     """Check the machine and the home, and say what to do."""
-    with memoranda.open(home) as memory:
+    with memoranda.open(existing_home(home)) as memory:
         found = memory.doctor()
     document = wire_reports.findings(found)
     Output(as_json=as_json).result(document, _doctor_lines(found))
@@ -205,7 +205,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check the ledger's chain, every file, every object and the index."""
-    with memoranda.open(home) as memory:
+    with memoranda.open(existing_home(home)) as memory:
         report = _verified(memory, repair=repair)
     Output(as_json=as_json).result(wire_reports.verify(report), _verify_lines(report))
     if not report.clean:

@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Route
 
 from memoranda.errors import BackendError
 from memoranda.interfaces.http.guard import Doors, Guard, Tokens
+from memoranda.interfaces.http.refusals import JsonRefusals
 
 GRACE_SECONDS = 3
 """How long running requests may take to finish after Ctrl-C."""
@@ -41,7 +42,7 @@ def build_app(
 
     return Starlette(
         routes=[Route("/health", _health, methods=["GET"]), *routes],
-        middleware=[Middleware(Guard, doors=doors, tokens=tokens)],
+        middleware=[Middleware(JsonRefusals), Middleware(Guard, doors=doors, tokens=tokens)],
         lifespan=lifespan,
     )
 

@@ -64,7 +64,8 @@ def answer(
 ) -> types.CallToolResult:
     """Run a tool; return structured content with a JSON text copy, or an error that a model can read."""
     try:
-        return _result(tools.call(offered, name, caller(), arguments), failed=False)
+        body = tools.call(offered, name, caller(), arguments)
+        return _result(body, failed="error" in body)  # memory_get of an unknown id has an answer of its own
     except MemorandaError as error:
         return _result(describe(error), failed=True)
     except Exception as error:  # noqa: BLE001 - the last door: a defect must not show contents to the client
