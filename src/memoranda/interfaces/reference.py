@@ -34,8 +34,8 @@ def errors_page() -> str:
         "# Errors\n\n" + _WRITTEN + "Every error has a stable `code`. With `--json` and over HTTP it is printed as\n"
         '`{"error": {"code": …, "message": …}}`; an MCP tool returns the same with `isError`, only\n'
         '`memory_get` of an unknown id answers `{"error": "chunk not found", "chunk_id": …}` with `isError`.\n'
-        "The HTTP server answers `not_found` (404), `method_not_allowed` (405) and `too_large` (413) for a path, method\n"
-        "or size that it does not take.\n\n"
+        "The HTTP server answers `not_found` (404), `method_not_allowed` (405) and `too_large` (413) for a path,\n"
+        "method or size that it does not take.\n\n"
         "| code | class | when | exit code | HTTP | RPC |\n|---|---|---|---|---|---|\n" + "\n".join(rows) + "\n\n"
         "Exit code 0 is success, a duplicate or an empty search included. A wrong option or argument of the "
         "command\n"
