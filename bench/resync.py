@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 import tempfile
+import time
 from functools import partial
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from synthetic import Corpus, MadeUpEmbedder
 
 FOLDER_FILES = 500
 RECORDS = 3
-LONG_AGO = 1_700_000_000_000_000_000
-"""Nanoseconds: a note that was changed within an instant of being read is read once more, which is not measured."""
+SETTLED_SECONDS = 0.06
+"""A file that was changed more recently is looked at again by the next sync."""
 
 
 class OpenedNotes:
@@ -67,7 +68,7 @@ def measure(home: Path, files: int, rounds: int) -> None:
             note.write_text(note.read_text(encoding="utf-8") + f"\nAdded n{number}.\n", encoding="utf-8")
             rows["sync after one edit"].time(memory.sync)
             memory.embed()
-            os.utime(note, ns=(LONG_AGO, LONG_AGO))
+            time.sleep(SETTLED_SECONDS)
             memory.sync()
         print(f"{files:,} files of {RECORDS} records each")
         print(f"unchanged syncs opened {opened.count} notes; texts embedded: {embedded:,} at first, "
@@ -85,7 +86,7 @@ def write(home: Path, corpus: Corpus, files: int) -> None:
         body = "\n\n".join(corpus.texts[number * RECORDS : (number + 1) * RECORDS])
         note = folder / f"note{number}.md"
         note.write_text(f"# Note {number}\n\n{body}\n", encoding="utf-8")
-        os.utime(note, ns=(LONG_AGO, LONG_AGO))
+    time.sleep(SETTLED_SECONDS)
 
 
 def walk(folder: Path) -> int:
