@@ -356,9 +356,9 @@ class Agent:
         """
         stores = self._parts.stores
         with stores.locks.hold(self.scope):
-            if expected and self.newest_checkpoint() != expected:
+            newest = self.newest_checkpoint()
+            if expected and newest != expected:
                 raise Conflict("something was changed since it was shown; nothing was taken back. Look again.")
-            sync_service.sync(stores, [self.scope])
             return checkpoints.undo(stores, self.viewer.principal, self.scope, count, tool="undo")
 
     def undo_preview(self, count: int = 1) -> tuple[FileDiff, ...]:
