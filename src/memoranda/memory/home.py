@@ -1,0 +1,175 @@
+"""A home: what users open. It delegates and decides nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from memoranda.config import Config
+from memoranda.domain.report import (
+    Finding,
+    Progress,
+    StatusReport,
+    SyncReport,
+    VerifyReport,
+)
+from memoranda.domain.scope import (
+    APPLICATION,
+    OPERATOR,
+    REALM,
+    Principal,
+    Scope,
+    Viewer,
+    agent_scope,
+    check_id,
+)
+from memoranda.errors import MemorandaError
+from memoranda.memory.agent import Agent
+from memoranda.memory.parts import Parts
+from memoranda.services import indexing, status, verify
+from memoranda.services import sync as sync_service
+from memoranda.services.embedding import embed_pending
+
+
+class Memory(AbstractContextManager["Memory"]):
+    """One home: all memory of all agents of one realm. Threads may share it."""
+
+    def __init__(self, home: Path, parts: Parts) -> None:
+        self.home = home
+        self._parts = parts
+
+    @property
+    def config(self) -> Config:
+        """The settings in force."""
+        return self._parts.config
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def close(self) -> None:
+        """Close files and databases; nothing is pending."""
+        self._parts.close()
+
+    def agent(self, agent_id: str) -> Agent:
+        """Return a handle that acts as the agent itself: what tools and MCP use.
+
+        Raises:
+            MissingIdentity, InvalidInput: the id is absent or has another form than `[a-z0-9][a-z0-9_-]{0,63}`.
+        """
+        return self._handle(Principal("agent", check_id("agent", agent_id)), agent_id)
+
+    def person(self, agent_id: str) -> Agent:
+        """Return a handle that acts for a person in an agent's memory: what the CLI uses. Raises as `agent`."""
+        return self._handle(APPLICATION, agent_id)
+
+    def _handle(self, principal: Principal, agent_id: str) -> Agent:
+        own = agent_scope(agent_id)
+        teams = {Scope("team", team) for team, members in self.config.teams.items() if agent_id in members}
+        return Agent(self._parts, Viewer(principal, own, frozenset({own, OPERATOR, REALM, *teams})))
+
+    def _scopes(self, agents: Sequence[str] | None) -> list[Scope]:
+        stores = self._parts.stores
+        if agents is None:
+            return sorted({*stores.documents.scopes(), *stores.ledger.scopes()})
+        return sorted({scope for agent in agents for scope in self._handle(APPLICATION, agent).viewer.scopes})
+
+    def workspaces(self) -> tuple[str, ...]:
+        """Return the scopes that exist."""
+        return tuple(str(scope) for scope in self._scopes(None))
+
+    def sync(
+        self,
+        *,
+        accept_removals: bool = False,
+        progress: Progress | None = None,
+        agents: Sequence[str] | None = None,
+    ) -> SyncReport:
+        """Take note of what people did to the files of all scopes, or of those that some agents read.
+
+        Raises:
+            RemovalsNotAccepted: more than half of a workspace's files are gone.
+        """
+        return sync_service.sync(
+            self._parts.stores, self._scopes(agents), accept_removals=accept_removals, progress=progress
+        )
+
+    def embed(self, *, progress: Progress | None = None, limit: int | None = None) -> int:
+        """Give vectors to what waits for them; return how many. Loads the embedder only where something waits."""
+        stores, done = self._parts.stores, 0
+        scopes = [scope for scope in stores.index.scopes() if stores.index.state(scope).passages]
+        for scope in scopes:
+            embedder = self._parts.embedders.open()
+            if embedder is None:
+                return 0
+            left = None if limit is None else limit - done
+            if left == 0:
+                break
+            report = _scoped(progress, f"embedding {scope}")
+            done += embed_pending(stores.index, embedder, self._parts.cache, scope, limit=left, progress=report)
+        return done
+
+    def reindex(self, *, progress: Progress | None = None) -> SyncReport:
+        """Forget the index and build it again from files and ledger; vectors come with `embed`."""
+        stores = self._parts.stores
+        for scope in sorted({*stores.index.scopes(), *self._scopes(None)}):
+            with stores.locks.hold(scope):
+                stores.index.clear(scope)
+                indexing.catch_up(stores, scope, progress)
+        return self.sync(progress=progress)
+
+    def verify(self, *, repair: bool = False, progress: Progress | None = None) -> VerifyReport:
+        """Check chain, records, objects, files and index; `repair` rebuilds what is derived."""
+        return verify.verify(self._parts.stores, repair=repair, progress=progress)
+
+    def status(self) -> StatusReport:
+        """Count what the home holds."""
+        embedders = self._parts.embedders
+        return status.status(
+            self._parts.stores,
+            home=str(self.home),
+            embedder=embedders.address,
+            reason=embedders.reason,
+            index_bytes=self._parts.index_bytes(),
+        )
+
+    def doctor(self) -> tuple[Finding, ...]:
+        """Return what is well and what a person should look at."""
+        return tuple(status.doctor(self._parts.stores, self.status()))
+
+    def watch(
+        self,
+        *,
+        stop: threading.Event,
+        on_sync: Callable[[SyncReport], None],
+        on_error: Callable[[MemorandaError], None],
+        debounce: float = 1.5,
+        resync: float = 900.0,
+    ) -> None:
+        """Sync and embed now, after every burst of changes, and every `resync` seconds, until `stop` is set.
+
+        Raises BackendError where the home cannot be watched.
+        """
+        for _ in self._parts.watcher.changes(self.home, stop=stop, debounce=debounce, timeout=resync):
+            self._refresh(on_sync, on_error)
+
+    def _refresh(self, on_sync: Callable[[SyncReport], None], on_error: Callable[[MemorandaError], None]) -> None:
+        try:
+            on_sync(self.sync())
+            self.embed()
+        except MemorandaError as error:
+            on_error(error)
+
+
+def _scoped(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
+    if progress is None:
+        return None
+    return lambda done, total: progress(what, done, total)
