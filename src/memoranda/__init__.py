@@ -19,8 +19,9 @@ if TYPE_CHECKING:
         MissingIdentity,
         NotFound,
         RemovalsNotAccepted,
+        Ruled,
     )
-    from memoranda.memory import Agent, Memory
+    from memoranda.memory import Agent, Memory, Operator, Session
 
 __version__ = "0.1.0"
 
@@ -38,13 +39,17 @@ __all__ = [
     "MissingExtra",
     "MissingIdentity",
     "NotFound",
+    "Operator",
     "RemovalsNotAccepted",
+    "Ruled",
+    "Session",
     "__version__",
     "open",
 ]
 
 _PLACES = {"open": ("memoranda.bootstrap", "open_home"), "Agent": ("memoranda.memory", "Agent"),
-           "Memory": ("memoranda.memory", "Memory")}  # fmt: skip
+           "Memory": ("memoranda.memory", "Memory"), "Operator": ("memoranda.memory", "Operator"),
+           "Session": ("memoranda.memory", "Session")}  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

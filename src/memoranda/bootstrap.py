@@ -10,7 +10,7 @@ from pathlib import Path
 
 from memoranda.adapters import registry
 from memoranda.adapters.files.documents import FileDocuments
-from memoranda.adapters.files.home import LEDGER, making, open_state, read_key, store_key
+from memoranda.adapters.files.home import LEDGER, foreign_keys, making, open_state, read_key, store_key
 from memoranda.adapters.files.locks import FileLocks
 from memoranda.adapters.files.watching import FileWatcher
 from memoranda.adapters.secrets.scanner import DetectSecretsScanner
@@ -67,6 +67,9 @@ def open_home(
         ids=TimeOrderedIds(),
         prints=prints,
         write_mode=config.agent_write_mode,
+        llm_writes=config.llm_writes,
+        external_edits=config.external_edits,
+        teams=config.teams,
     )
 
     def close() -> None:
@@ -94,14 +97,14 @@ def _open_ledger(state: Path) -> tuple[SqliteLedger, Fingerprints]:
             key = read_key(state)
             if key is None:
                 return _make_ledger(state)
-    prints = Fingerprints(key)
+    prints = Fingerprints(key, foreign_keys(state))
     return SqliteLedger(state / LEDGER, prints), prints
 
 
 def _make_ledger(state: Path) -> tuple[SqliteLedger, Fingerprints]:
     """Make the ledger and then its key; a ledger without events, left by an interrupted making, gets a key too."""
     key = os.urandom(KEY_BYTES)
-    prints = Fingerprints(key)
+    prints = Fingerprints(key, foreign_keys(state))
     try:
         ledger = SqliteLedger(state / LEDGER, prints)
     except IntegrityError as error:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from memoranda.domain.content_trust import ContentTrust
 from memoranda.domain.policy import WriteMode
 from memoranda.domain.query import Strategy
 from memoranda.domain.scope import check_id
@@ -34,6 +35,10 @@ class Config:
 
     style: str
     agent_write_mode: WriteMode
+    llm_writes: str
+    external_edits: str
+    recorder_tool: bool
+    content_trust: ContentTrust
     provider: str
     disable_rag: bool
     citations: str
@@ -91,6 +96,14 @@ def _text(value: object) -> object:
     return value
 
 
+def _names(value: object) -> object:
+    if isinstance(value, str):
+        value = [part for part in map(str.strip, value.split(",")) if part]
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) and item.strip() for item in value):
+        raise ValueError('use a list of names such as ["files", "git"]')
+    return tuple(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One key: its default, its check (raises ValueError with what to use instead) and what it is for."""
@@ -106,6 +119,16 @@ SETTINGS: tuple[Setting, ...] = (
             "which memory tools an agent is offered: all (hybrid, search-only) or none (prompt-only, off)"),
     Setting("memory.agent_write_mode", "hybrid", _choice("hybrid", "prompt-only", "search-only", "off"),
             "which files an agent may write: both, MEMORY.md, memory/*.md, or none"),
+    Setting("memory.llm_writes", "observed", _choice("observed", "quarantined"),
+            "quarantined: every write of a model waits for a person"),
+    Setting("memory.external_edits", "trust", _choice("trust", "review"),
+            "review: what is edited by hand is withheld until it is approved"),
+    Setting("memory.recorder_tool", True, _boolean, "whether agents are offered the tool `memory`"),
+    Setting("memory.content_trust.trusted_mcp_servers", (), _names, "MCP servers whose results are trusted content"),
+    Setting("memory.content_trust.trusted_tools", (), _names, "tools whose results are trusted; never web tools"),
+    Setting("memory.content_trust.untrusted_tools", (), _names, "tools whose results taint a session"),
+    Setting("memory.content_trust.shared_audience", "off", _choice("off", "on"),
+            "on: memory is used in sessions that a group hears"),
     Setting("memory.provider", "", _text, "embedder by address: minilm, hashing:512, none; empty: detected"),
     Setting("memory.disable_rag", False, _boolean, "true: keyword search only, no embedder is loaded"),
     Setting("memory.citations", "auto", _choice("auto", "on", "off"), "whether results carry citations"),
@@ -235,6 +258,15 @@ def _config(values: Mapping[str, object], tables: Mapping[str, object], listed: 
     return Config(
         style=str(values["memory.style"]),
         agent_write_mode=values["memory.agent_write_mode"],  # type: ignore[arg-type]  # checked
+        llm_writes=str(values["memory.llm_writes"]),
+        external_edits=str(values["memory.external_edits"]),
+        recorder_tool=bool(values["memory.recorder_tool"]),
+        content_trust=ContentTrust(
+            values["memory.content_trust.trusted_mcp_servers"],  # type: ignore[arg-type]  # checked
+            values["memory.content_trust.trusted_tools"],  # type: ignore[arg-type]  # checked
+            values["memory.content_trust.untrusted_tools"],  # type: ignore[arg-type]  # checked
+            str(values["memory.content_trust.shared_audience"]),
+        ),
         provider=str(values["memory.provider"]),
         disable_rag=bool(values["memory.disable_rag"]),
         citations=str(values["memory.citations"]),

@@ -5,7 +5,8 @@ MemorandaError
 │   └── MissingIdentity     no agent, team or principal was named
 ├── NotFound                nothing with this id for this caller
 ├── Conflict                the world changed in between; read again and retry
-│   └── RemovalsNotAccepted too much vanished at once; a person must say that it is meant
+│   ├── RemovalsNotAccepted too much vanished at once; a person must say that it is meant
+│   └── Ruled               a ruling on what waits cannot be made; `rule` says why
 ├── Denied                  this caller may not do this
 ├── IntegrityError          stored data is not what it was; run `memoranda verify`
 ├── BackendError            a file system, database or model failed; retry or look at the machine
@@ -61,6 +62,16 @@ class RemovalsNotAccepted(Conflict):
             "run `memoranda sync --accept-removals`."
         )
         self.scope, self.missing, self.known = scope, missing, known
+
+
+class Ruled(Conflict):
+    """Raised when a person's ruling on a proposal cannot be made; it waits on, `rule` is stable."""
+
+    code = "ruling"
+
+    def __init__(self, rule: str, message: str) -> None:
+        super().__init__(message)
+        self.rule = rule
 
 
 class Denied(MemorandaError):  # noqa: N818

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-CheckpointReason = Literal["save", "replace", "delete", "restore", "undo", "edit", "conflict"]
+CheckpointReason = Literal[
+    "save", "replace", "delete", "restore", "undo", "edit", "conflict", "remember", "update", "forget", "propose",
+    "review", "retier", "adopt", "import", "erase",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memoranda.domain.checkpoint import CheckpointReason
+from memoranda.domain.proposal import Decision, Proposal
 from memoranda.domain.record import Record
 from memoranda.domain.scope import Principal, Scope
+from memoranda.domain.tombstone import Tombstone
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,8 @@ class Entry:
     """Everything one batch writes to the ledger, in one transaction.
 
     `texts` are the exact texts of new blocks by their content hash. `states` are the files as they are
-    after the batch; `forgotten` are paths that are no files any more.
+    after the batch; `forgotten` are paths that are no files any more. `lifted` are ids of tombstones that no longer
+    bind. Texts of proposals are among `texts`.
     """
 
     batch_id: str
@@ -76,6 +79,10 @@ class Entry:
     forgotten: tuple[str, ...] = ()
     corroborated: tuple[str, ...] = ()
     kept_text: str = ""
+    tombstones: tuple[Tombstone, ...] = ()
+    lifted: tuple[str, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+    decision: Decision | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Callable, Sequence
 
+from memoranda.domain.tombstone import Mark
 from memoranda.domain.words import near_terms
 
 KEY_BYTES = 32
@@ -58,11 +60,38 @@ def normalise(text: str) -> str:
     return folded or " ".join(text.split()) or text
 
 
-class Fingerprints:
-    """All keyed hashes of one home. `key` is its secret, 32 bytes."""
+def mark(key: bytes, text: str) -> Mark:
+    """Return a text's mark under one tombstone key."""
+    value = normalise(text)
+    stems, exact = near_terms(value)
+    near = "\x1f".join([*stems, "\x1e", *exact]) if stems or exact else ""
+    return Mark(_keyed(key, b"tomb value", value), _keyed(key, b"tomb near", near) if near else "")
 
-    def __init__(self, key: bytes) -> None:
-        self._key = key
+
+def _keyed(key: bytes, use: bytes, text: str) -> str:
+    data = text.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, digest_size=_SHORT, key=key, person=use).hexdigest()
+
+
+def key_name(key: bytes) -> str:
+    """Name a tombstone key without telling it: 16 hexadecimal digits."""
+    return hashlib.blake2b(key, digest_size=8, person=b"keyname").hexdigest()
+
+
+class Fingerprints:
+    """All keyed hashes of one home. `key` is its secret, 32 bytes.
+
+    Tombstones have a key of their own, derived from the secret: it travels with every archive, the secret never does.
+    `foreign` returns the tombstone keys that came with archives of other homes.
+    """
+
+    def __init__(self, key: bytes, foreign: Callable[[], Sequence[bytes]] = tuple) -> None:
+        self._key, self._foreign = key, foreign
+        self.tombstone_key = hashlib.blake2b(key, digest_size=KEY_BYTES, person=b"tombstone key").digest()
+
+    def marks(self, text: str) -> tuple[Mark, ...]:
+        """Return a text's marks under every tombstone key, this home's first."""
+        return tuple(mark(key, text) for key in (self.tombstone_key, *self._foreign()))
 
     def _hash(self, use: bytes, data: bytes, size: int = _SHORT) -> str:
         return hashlib.blake2b(data, digest_size=size, key=self._key, person=use).hexdigest()

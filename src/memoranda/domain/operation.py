@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from memoranda.domain.checkpoint import CheckpointReason
-from memoranda.domain.record import Provenance
+from memoranda.domain.record import Details, Provenance, Trust
 from memoranda.domain.scope import Principal, Scope
+from memoranda.domain.tombstone import Tombstone
+
+if TYPE_CHECKING:
+    from memoranda.domain.proposal import Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,20 +25,28 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceFile:
-    """Make a file hold this text; unchanged blocks keep their records."""
+    """Make a file hold this text; unchanged blocks keep their records.
+
+    `described` maps a block's index in the new text to what is known of it.
+    """
 
     path: str
     text: str
+    described: tuple[tuple[int, Details], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Remove a snippet from a file: whole records are removed, a part of a record supersedes it."""
+    """Remove a snippet from a file: whole records are removed, a part of a record supersedes it.
+
+    `keep_value` removes without rejecting: the value may be saved again by anyone.
+    """
 
     path: str
     text: str
     all_matches: bool = False
     delete_if_empty: bool = True
+    keep_value: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +79,115 @@ class Observe:
     moved: tuple[tuple[int, str], ...] = ()
 
 
-Operation = Append | ReplaceFile | Cut | DeleteFile | Restore | Observe
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Write a record with its details at the end of a file: a heading where it has a title, then the body.
+
+    A body of several blocks becomes several records of one group.
+    """
+
+    path: str
+    body: str
+    details: Details = field(default_factory=Details)
+
+
+@dataclass(frozen=True, slots=True)
+class Supersede:
+    """Put a new text in a record's place; the new record supersedes it. `expected` is the block hash that was read."""
+
+    record_id: str
+    body: str
+    details: Details = field(default_factory=Details)
+    expected: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Remove one record; its value is rejected unless `keep_value`. `expected` is the block hash that was read."""
+
+    record_id: str
+    keep_value: bool = False
+    expected: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Retier:
+    """Change how far a record is believed; `evidence` must resolve where it is raised."""
+
+    record_id: str
+    trust: Trust
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """Make a record's text the operator's own: a new record without its lineage."""
+
+    record_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Admit:
+    """Let a record that is withheld in a person's file become active: a person has read it."""
+
+    record_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Rule against what a quarantined or withheld record offers: its value is rejected for ever."""
+
+    record_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """Take in tombstones that came with an archive, as they are."""
+
+    tombstones: tuple[Tombstone, ...]
+
+
+FileOperation = Append | ReplaceFile | Cut | DeleteFile | Restore | Observe | Create
+RecordOperation = Supersede | Remove | Retier | Adopt | Admit | Reject
+Operation = FileOperation | RecordOperation | Carry
 
 MAX_OPERATIONS = 1_024
+
+Door = Literal["trusted", "review", "session", "tainted"]
+"""How a change that sync found in a file is taken: as a person's; withheld until approved (`external_edits`); found
+while a session of that very agent was open; or while such a session was tainted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """On whose behalf a batch writes: an approved proposal is its author's words, not the approver's.
+
+    `by_value` maps a value key to the quarantined record that offered it. `quarantined` tells that it was withheld
+    because of where it came from, so that trust stays capped for ever.
+    """
+
+    author: Principal
+    provenance: Provenance
+    by_value: Mapping[str, str] = field(default_factory=dict)
+    quarantined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Operations by one author in one scope; each sees the effect of those before it."""
+    """Operations by one author in one scope; each sees the effect of those before it.
+
+    `door` matters for what sync found only. `proposes` makes a proposal of a change that the author may not make
+    directly; of an `unsure` one all operations together become one that a person confirms. `origin` and `decision`
+    belong to a review.
+    """
 
     author: Principal
     scope: Scope
     operations: tuple[Operation, ...]
     reason: CheckpointReason
     provenance: Provenance = field(default_factory=Provenance)
+    door: Door = "trusted"
+    proposes: bool = False
+    unsure: bool = False
+    origin: Origin | None = None
+    decision: Decision | None = None

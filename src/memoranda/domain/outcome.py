@@ -11,7 +11,7 @@ class Saved:
 
     `record_ids` are the records that it made or brought back, `removed_ids` those it retired or superseded,
     `duplicate_ids` records that already said a part of what was offered; that part was not written again.
-    `matches` counts occurrences that a cut removed.
+    `matches` counts occurrences that a cut removed. `quarantined_ids` are records of a part that waits for review.
     """
 
     record_ids: tuple[str, ...] = ()
@@ -19,6 +19,7 @@ class Saved:
     duplicate_ids: tuple[str, ...] = ()
     withheld_ids: tuple[str, ...] = ()
     matches: int = 0
+    quarantined_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,14 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """The text waits in the ledger for a person's decision; it is in no file and no index."""
+    """The operation waits in the ledger for a person's decision; what it offers is in no file and no index.
+
+    `record_ids` are the quarantined records, none where nothing new was offered (a removal, say).
+    """
 
     record_ids: tuple[str, ...]
     reason: str
+    proposal_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,11 +30,14 @@ def default_file(mode: WriteMode) -> str:
     return NOTES if mode == "search-only" else LONG_TERM
 
 
-def may_write(author: Principal, scope: Scope, mode: WriteMode) -> Refused | None:
-    """Step 1: an agent writes in its own scope alone, and only where the write mode lets it."""
+def may_write(author: Principal, scope: Scope, mode: WriteMode, *, proposes: bool = False) -> Refused | None:
+    """Step 1: an agent writes in its own scope alone, and only where the write mode lets it.
+
+    It may offer something to another scope by a proposal.
+    """
     if not author.is_model:
         return None
-    if author.kind == "agent" and scope != Scope("agent", author.id):
+    if author.kind == "agent" and scope != Scope("agent", author.id) and not proposes:
         return Refused(
             "scope",
             f"agent {author.id} may write in its own memory only; shared memory changes by a proposal",

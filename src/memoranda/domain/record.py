@@ -85,6 +85,8 @@ class Record:
 
     Times are ISO 8601 in UTC with microseconds, or "" for none. `block_hash` is the keyed hash of the block's
     exact bytes and the name of its text object; identity is (scope, path, block_hash, occurrence).
+    `capped` tells that it descends from something untrusted or ever quarantined (see `domain/trust.py`); `retired_by`
+    is the principal who took it out, "" while it is present.
     """
 
     id: str
@@ -114,3 +116,22 @@ class Record:
     derived_from: tuple[str, ...] = ()
     ever_quarantined: bool = False
     pinned: bool = False
+    capped: bool = False
+    retired_by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """What an author says about a record beside its text; all of it is metadata of the ledger.
+
+    What is left out (`kind` None) keeps its value when a record is superseded.
+    """
+
+    title: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    kind: Kind | None = None
+    epistemic: Epistemic = Epistemic.OBSERVED
+    evidence: tuple[str, ...] = ()
+    valid_from: str = ""
+    valid_to: str = ""

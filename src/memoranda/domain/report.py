@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from memoranda.domain.proposal import Proposal
 from memoranda.domain.record import Record
 
 Progress = Callable[[str, int, int], None]
@@ -171,3 +172,43 @@ class Chunk:
     text: str
     line_start: int
     line_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedForget:
+    """One record that a request to forget is about; `preview` holds at most 180 characters of its text."""
+
+    record_id: str
+    path: str
+    line_start: int
+    line_end: int
+    reason: str
+    preview: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetResult:
+    """What a request to forget did, or what it would do and a person has to confirm with `token`.
+
+    `results` are the ids of removed records.
+    """
+
+    deleted: bool = False
+    dry_run: bool = False
+    needs_confirmation: bool = False
+    rationale: str = ""
+    planned: tuple[PlannedForget, ...] = ()
+    issues: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    checkpoint_ids: tuple[str, ...] = ()
+    token: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A proposal as a reviewer reads it: the records that hold what is offered, their texts, and what would be done."""
+
+    proposal: Proposal
+    records: tuple[Record, ...]
+    texts: tuple[str, ...]
+    effects: tuple[str, ...]

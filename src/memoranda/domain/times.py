@@ -17,6 +17,11 @@ def days_before(at: str, days: int) -> str:
     return stamp(datetime.fromisoformat(at) - timedelta(days=days))
 
 
+def days_after(at: str, days: int) -> str:
+    """Return the time so many days after `at`."""
+    return stamp(datetime.fromisoformat(at) + timedelta(days=days))
+
+
 def read_time(text: str) -> str:
     """Read a date or time a person typed (ISO 8601; without a zone it is UTC) into the ledger's form.
 

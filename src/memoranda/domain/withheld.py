@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memoranda.domain.markdown import Document
@@ -61,6 +61,12 @@ def withhold(document: Document, findings: Sequence[SecretFinding]) -> Withheld:
     return Withheld(blocks, tuple(context), tuple(sorted(set(spans))))
 
 
+def also(withheld: Withheld, document: Document, more: Mapping[int, str]) -> Withheld:
+    """Withhold further blocks, each with what it is called."""
+    spans = {*withheld.spans, *((document.blocks[index].start, document.blocks[index].end) for index in more)}
+    return Withheld({**withheld.blocks, **more}, withheld.context, tuple(sorted(spans)))
+
+
 def _rest_of_key(document: Document, index: int) -> Sequence[int]:
     """Blocks after a private key's first one, up to the one with its END line, if there is such a line."""
     rest: list[int] = []
@@ -83,10 +89,19 @@ def redact(document: Document, withheld: Withheld, name_of: Callable[[str], str]
     return "".join(parts)
 
 
-def fill(kept: str, document: Document, withheld: Withheld, name_of: Callable[[str], str]) -> str:
-    """Return kept content with its placeholders filled from the file's present text; others stay."""
+def fill(
+    kept: str,
+    document: Document,
+    withheld: Withheld,
+    name_of: Callable[[str], str],
+    admitted: Callable[[str], str | None] = lambda _: None,
+) -> str:
+    """Return kept content with its placeholders filled; others stay.
+
+    A text comes from the file as it is now, or from `admitted` by its hash.
+    """
     texts = {name_of(document.text[start:end]): document.text[start:end] for start, end in withheld.spans}
-    return _PLACEHOLDER.sub(lambda match: texts.get(match.group(1), match.group()), kept)
+    return _PLACEHOLDER.sub(lambda match: texts.get(match.group(1)) or admitted(match.group(1)) or match.group(), kept)
 
 
 def placeholder_hash(block_text: str) -> str:

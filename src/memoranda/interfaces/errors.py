@@ -24,6 +24,7 @@ from memoranda.errors import (
     MissingIdentity,
     NotFound,
     RemovalsNotAccepted,
+    Ruled,
 )
 
 
@@ -72,6 +73,7 @@ TABLE: Mapping[type[MemorandaError], Answer] = MappingProxyType(
         RemovalsNotAccepted: Answer(6, 409, -32010),
         ConflictedWrite: Answer(7, 409, -32011),
         RefusedWrite: Answer(8, 422, -32012),
+        Ruled: Answer(16, 409, -32013),
         Denied: Answer(9, 403, -32030),
         Unauthorized: Answer(10, 401, -32031),
         IntegrityError: Answer(11, 500, -32040),
@@ -99,7 +101,7 @@ def describe(error: MemorandaError) -> dict[str, object]:
     """Return the one JSON shape of an error, `{"error": {"code", "message", ...}}`, with its own data."""
     body: dict[str, object] = {"code": error.code, "message": str(error)}
     match error:
-        case RefusedWrite():
+        case RefusedWrite() | Ruled():
             body["rule"] = error.rule
         case ConflictedWrite():
             body |= {"path": error.path, "checkpointId": error.checkpoint_id}

@@ -1,7 +1,9 @@
-"""What users hold: Memory (a home) and Agent (one caller in one scope of it)."""
+"""What users hold: Memory (a home), Agent (a caller), Session (an agent in one conversation), Operator."""
 
 from memoranda.memory.agent import Agent
 from memoranda.memory.home import Memory
+from memoranda.memory.operator import Operator
 from memoranda.memory.parts import Parts
+from memoranda.memory.session import Session
 
-__all__ = ["Agent", "Memory", "Parts"]
+__all__ = ["Agent", "Memory", "Operator", "Parts", "Session"]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from memoranda.domain.checkpoint import Checkpoint, CheckpointReason
-from memoranda.domain.operation import Append, Batch, Cut, DeleteFile, Operation, ReplaceFile
-from memoranda.domain.outcome import BatchOutcome, Saved
+from memoranda.domain.checkpoint import Checkpoint
+from memoranda.domain.operation import Append, Cut, DeleteFile, ReplaceFile
+from memoranda.domain.outcome import BatchOutcome
 from memoranda.domain.policy import default_file
 from memoranda.domain.query import Filters, Grain, Mode, Query, RecallResult, Strategy
-from memoranda.domain.record import Provenance, Status
+from memoranda.domain.record import Status
 from memoranda.domain.report import (
     BlameLine,
     Chunk,
@@ -18,49 +18,33 @@ from memoranda.domain.report import (
     FileDiff,
     History,
 )
-from memoranda.domain.scope import (
-    Scope,
-    Viewer,
-)
+from memoranda.domain.session import Audience, SessionState
 from memoranda.domain.times import read_time
-from memoranda.errors import BackendError, Conflict, IntegrityError, InvalidInput
-from memoranda.memory.parts import Parts
-from memoranda.services import checkpoints, gateway, reading
+from memoranda.errors import Conflict, InvalidInput
+from memoranda.memory.recorder import Recorder
+from memoranda.services import checkpoints, reading
 from memoranda.services import sync as sync_service
-from memoranda.services.embedding import embed_pending
 from memoranda.services.recall import recall
 
-_EMBED_AT_ONCE = 64
-"""Passages a save embeds at most before it returns: its own, the newest; the rest is the watcher's."""
+if TYPE_CHECKING:
+    from memoranda.memory.session import Session
 
 
-class Agent:
+class Agent(Recorder):
     """One caller in one agent's memory; identity and reach are fixed when it is made."""
 
-    def __init__(self, parts: Parts, viewer: Viewer) -> None:
-        self._parts = parts
-        self.viewer = viewer
+    def session(self, key: str, *, audience: Audience = "private") -> Session:
+        """Open or go on with a session of this agent: what it writes from then on carries the session's taint.
 
-    @property
-    def scope(self) -> Scope:
-        """The scope it writes to."""
-        return self.viewer.own
+        Raises InvalidInput where this handle is a person's.
+        """
+        from memoranda.memory.session import Session  # noqa: PLC0415 - a session is an agent, too
 
-    def _commit(self, operation: Operation, reason: CheckpointReason, tool: str) -> BatchOutcome:
-        batch = Batch(self.viewer.principal, self.scope, (operation,), reason, Provenance(tool=tool))
-        outcome = gateway.commit(self._parts.stores, batch)
-        fresh = sum(len(item.record_ids) for item in outcome.items if isinstance(item, Saved))
-        if fresh and outcome.indexed:
-            self._embed_if_loaded(fresh)
-        return outcome
+        return Session.begin(self._parts, self.viewer, key, audience)
 
-    def _embed_if_loaded(self, fresh: int) -> None:
-        """Give vectors to what was just saved, where a model is in memory; elsewhere it waits for the next one."""
-        parts = self._parts
-        embedder = parts.embedders.open() if parts.embedders.loaded else None
-        if embedder is not None:
-            with contextlib.suppress(BackendError, IntegrityError):  # it waits, and keyword search finds it meanwhile
-                embed_pending(parts.stores.index, embedder, parts.cache, self.scope, limit=min(fresh, _EMBED_AT_ONCE))
+    def sessions(self) -> tuple[SessionState, ...]:
+        """Return this agent's open sessions, newest first."""
+        return tuple(self._parts.stores.ledger.sessions(self.scope))
 
     def save(self, content: str, *, file: str | None = None, append: bool = True) -> BatchOutcome:
         """Save text: at the end of a file, or in its place (`append=False`).
@@ -80,8 +64,12 @@ class Agent:
         delete_file: bool = False,
         all_matches: bool = False,
         delete_if_empty: bool = True,
+        keep_value: bool = False,
     ) -> BatchOutcome:
         """Remove a text from a file (its first occurrence, or all), or a whole file.
+
+        Unless `keep_value`, the value of a whole record that goes with the text is rejected: a person's removal binds
+        every model, an agent's binds jobs and imports.
 
         Raises:
             InvalidInput: both or neither of `text` and `delete_file` are given.
@@ -90,7 +78,7 @@ class Agent:
             raise InvalidInput("give either the text to remove or delete_file, not both and not neither")
         if text is None:
             return self._commit(DeleteFile(file), "delete", "memory_delete")
-        operation = Cut(file, text, all_matches=all_matches, delete_if_empty=delete_if_empty)
+        operation = Cut(file, text, all_matches=all_matches, delete_if_empty=delete_if_empty, keep_value=keep_value)
         return self._commit(operation, "delete", "memory_delete")
 
     def search(
@@ -106,6 +94,7 @@ class Agent:
         strategy: Strategy | None = None,
     ) -> RecallResult:
         """Search everything this caller may read; see `Query` for the ranges."""
+        self._guard()
         config, stores = self._parts.config, self._parts.stores
         query = Query(
             text=text,
@@ -125,23 +114,32 @@ class Agent:
             clock_now=stores.clock.now,
             locate=reading.Places(stores).locate,
         )
-        return replace(result, withheld=stores.ledger.count(self.scope, Status.WITHHELD))
+        return replace(
+            result,
+            withheld=sum(stores.ledger.count(self.scope, status) for status in (Status.WITHHELD, Status.QUARANTINED)),
+        )
 
     def get(self, chunk_id: str) -> Chunk:
         """Return a record, a part of it (`rec_…#n`), or the record at `path:line`. Raises NotFound."""
+        self._guard()
         return reading.get(self._parts.stores, self.viewer, chunk_id)
 
     def checkpoints(self, *, limit: int = 20, path_contains: str = "") -> tuple[Checkpoint, ...]:
         """Return this scope's newest checkpoints (at most 100)."""
+        self._guard()
         return checkpoints.listed(self._parts.stores, self.scope, limit=limit, path_contains=path_contains)
 
     def restore(self, checkpoint_id: str) -> BatchOutcome:
         """Bring back what a change replaced. Raises NotFound for an unknown id or another scope's."""
+        self._guard()
         stores = self._parts.stores
-        return checkpoints.restore(stores, self.viewer.principal, self.scope, checkpoint_id, tool="checkpoint_restore")
+        return checkpoints.restore(
+            stores, self.viewer.principal, self.scope, checkpoint_id, provenance=self._provenance("checkpoint_restore")
+        )
 
     def newest_checkpoint(self) -> str:
         """Return the id of this scope's newest checkpoint, "" where there is none; takes in hand edits first."""
+        self._guard()
         stores = self._parts.stores
         sync_service.sync(stores, [self.scope])
         found = stores.ledger.checkpoints(self.scope, limit=1)
@@ -153,32 +151,40 @@ class Agent:
         `expected` is the newest checkpoint that was looked at. Raises Conflict where there is a newer one, NotFound
         where there are not so many changes.
         """
+        self._guard()
         stores = self._parts.stores
         with stores.locks.hold(self.scope):
             newest = self.newest_checkpoint()
             if expected and newest != expected:
                 raise Conflict("something was changed since it was shown; nothing was taken back. Look again.")
-            return checkpoints.undo(stores, self.viewer.principal, self.scope, count, tool="undo")
+            return checkpoints.undo(
+                stores, self.viewer.principal, self.scope, count, provenance=self._provenance("undo")
+            )
 
     def undo_preview(self, count: int = 1) -> tuple[FileDiff, ...]:
         """Return what `undo` would do, as diffs."""
+        self._guard()
         sync_service.sync(self._parts.stores, [self.scope])
         return checkpoints.undo_preview(self._parts.stores, self.scope, count)
 
     def diff(self, checkpoint_id: str) -> tuple[FileDiff, ...]:
         """Return what restoring a checkpoint would do, as diffs."""
+        self._guard()
         return checkpoints.diff(self._parts.stores, self.scope, checkpoint_id)
 
     def history(self, record_id: str) -> History:
         """Return a record's versions and events. Raises NotFound."""
+        self._guard()
         return reading.history(self._parts.stores, self.viewer, record_id)
 
     def blame(self, file: str) -> tuple[BlameLine, ...]:
         """Return every block of a file with its record. Raises NotFound."""
+        self._guard()
         return reading.blame(self._parts.stores, self.scope, file)
 
     def log(self, *, limit: int = 50, kind: str = "", subject: str = "", since: str = "") -> tuple[Event, ...]:
         """Return this scope's newest events; `kind` may be a prefix such as `record`."""
+        self._guard()
         after = read_time(since) if since else ""
         found = reading.log(self._parts.stores, self.scope, limit=limit, kind=kind, subject=subject, since=after)
         return tuple(found)

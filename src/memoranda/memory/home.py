@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from memoranda.config import Config
 from memoranda.domain.report import (
@@ -29,8 +29,10 @@ from memoranda.domain.scope import (
 )
 from memoranda.errors import MemorandaError
 from memoranda.memory.agent import Agent
+from memoranda.memory.operator import Operator
 from memoranda.memory.parts import Parts
 from memoranda.services import indexing, status, verify
+from memoranda.services import operator as operators
 from memoranda.services import sync as sync_service
 from memoranda.services.embedding import embed_pending
 
@@ -70,6 +72,30 @@ class Memory(AbstractContextManager["Memory"]):
     def person(self, agent_id: str) -> Agent:
         """Return a handle that acts for a person in an agent's memory: what the CLI uses. Raises as `agent`."""
         return self._handle(APPLICATION, agent_id)
+
+    def job(self, kind: Literal["steward", "distiller", "importer"], run: str, agent_id: str) -> Agent:
+        """Return a handle for background work in an agent's memory: what it writes is bound by every rejection.
+
+        Raises as `agent`; `run` names the run and has the form of an id.
+        """
+        return self._handle(Principal(kind, check_id("run", run)), agent_id)
+
+    def operator(self, passphrase: str = "", *, at_terminal: bool = False) -> Operator:
+        """Return the operator's handle: review, trust, erase.
+
+        Raises:
+            Denied: a credential is set and this is not it, or none is set and nobody is at a terminal.
+        """
+        return Operator(self._parts, operators.check(self._parts.stores, passphrase, at_terminal=at_terminal))
+
+    @property
+    def operator_is_set(self) -> bool:
+        """Whether the operator has a passphrase."""
+        return operators.is_set(self._parts.stores)
+
+    def set_operator(self, new: str, *, old: str = "", at_terminal: bool = False) -> None:
+        """Set or change the operator's passphrase. Raises Denied, InvalidInput."""
+        operators.set_credential(self._parts.stores, new, old=old, at_terminal=at_terminal)
 
     def _handle(self, principal: Principal, agent_id: str) -> Agent:
         own = agent_scope(agent_id)

@@ -37,7 +37,9 @@ def find(stores: Stores, scope: Scope, checkpoint_id: str) -> Checkpoint:
     return checkpoint
 
 
-def restore(stores: Stores, author: Principal, scope: Scope, checkpoint_id: str, *, tool: str) -> BatchOutcome:
+def restore(
+    stores: Stores, author: Principal, scope: Scope, checkpoint_id: str, *, provenance: Provenance
+) -> BatchOutcome:
     """Bring every file of a checkpoint back to what it was before that change."""
     checkpoint = find(stores, scope, checkpoint_id)
     if checkpoint.reason == "conflict":
@@ -46,10 +48,10 @@ def restore(stores: Stores, author: Principal, scope: Scope, checkpoint_id: str,
         )
     states = {file.path: file.before for file in checkpoint.files}
     gateway.observe(stores, scope, states)
-    return _bring_back(stores, author, scope, states, "restore", tool)
+    return _bring_back(stores, author, scope, states, "restore", provenance)
 
 
-def undo(stores: Stores, author: Principal, scope: Scope, count: int, *, tool: str) -> BatchOutcome:
+def undo(stores: Stores, author: Principal, scope: Scope, count: int, *, provenance: Provenance) -> BatchOutcome:
     """Take back the last `count` changes of a scope, a person's own edits included.
 
     Raises:
@@ -60,7 +62,7 @@ def undo(stores: Stores, author: Principal, scope: Scope, count: int, *, tool: s
     for checkpoint in _last(stores, scope, count):
         for file in checkpoint.files:
             states[file.path] = file.before
-    return _bring_back(stores, author, scope, states, "undo", tool)
+    return _bring_back(stores, author, scope, states, "undo", provenance)
 
 
 def _last(stores: Stores, scope: Scope, count: int) -> list[Checkpoint]:
@@ -78,10 +80,10 @@ def _bring_back(
     scope: Scope,
     states: dict[str, str],
     reason: CheckpointReason,
-    tool: str,
+    provenance: Provenance,
 ) -> BatchOutcome:
     operations = tuple(Restore(path, content) for path, content in states.items())
-    return gateway.commit(stores, Batch(author, scope, operations, reason, Provenance(tool=tool)))
+    return gateway.commit(stores, Batch(author, scope, operations, reason, provenance))
 
 
 def diff(stores: Stores, scope: Scope, checkpoint_id: str) -> tuple[FileDiff, ...]:

@@ -9,26 +9,36 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from memoranda.domain.entry import Change
 from memoranda.domain.operation import (
     MAX_OPERATIONS,
     Append,
     Batch,
+    Carry,
+    Create,
     Cut,
     Observe,
     Operation,
+    RecordOperation,
     ReplaceFile,
     Restore,
+    Retier,
+    Supersede,
 )
-from memoranda.domain.outcome import BatchOutcome, Conflicted, FileChange, Outcome, Refused
+from memoranda.domain.outcome import BatchOutcome, Conflicted, FileChange, Outcome, Quarantined, Refused, Saved
 from memoranda.domain.policy import may_write, may_write_file, path_allowed, text_allowed
-from memoranda.domain.scope import EXTERNAL, Scope
+from memoranda.domain.record import Details
+from memoranda.domain.scope import EXTERNAL, Principal, Scope, agent_scope
 from memoranda.errors import Conflict
 from memoranda.services import indexing, writing
+from memoranda.services.judging import Waits
 from memoranda.services.operations import apply
-from memoranda.services.planning import Plan
+from memoranda.services.plan import Plan
+from memoranda.services.quarantine import Held, created_by, released, set_aside, trial_of
 from memoranda.services.secret_text import name_words, secret_refused
+from memoranda.services.sessions import taint_of
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import as_known, load, without
 
@@ -50,7 +60,8 @@ def commit(stores: Stores, batch: Batch) -> BatchOutcome:
         refused = _may_begin(stores, batch)
         if refused:
             return _refuse(stores, batch, refused)
-        retriable = all(isinstance(operation, Append | Cut) for operation in batch.operations)
+        held = _held(stores, batch)
+        retriable = all(isinstance(operation, Append | Cut | Create) for operation in batch.operations)
         edited = False
         for _ in range(ATTEMPTS):
             plan = Plan(batch, stores.clock.now())
@@ -61,7 +72,7 @@ def commit(stores: Stores, batch: Batch) -> BatchOutcome:
                 continue
             if edited and not retriable:
                 return _conflict(stores, plan)
-            items = _plan(stores, plan)
+            items = _items(stores, plan, held)
             if any(isinstance(item, Refused | Conflicted) for item in items):
                 return _refuse(stores, batch, items)
             try:
@@ -90,7 +101,8 @@ def commit_observed(stores: Stores, batches: Sequence[Batch], *, first_run: bool
             raise ValueError("only what was seen in files goes this way")
         plan = Plan(batch, stores.clock.now())
         for operation in batch.operations:
-            plan.files[operation.path] = without(as_known(stores, batch.scope, operation.path), moved)
+            if isinstance(operation, Observe):
+                plan.files[operation.path] = without(as_known(stores, batch.scope, operation.path), moved)
         _plan(stores, plan)
         plans.append(plan)
     entries = [writing.entry_of(stores, plan, observed=True, first_run=first_run) for plan in plans]
@@ -108,38 +120,105 @@ def _what(change: Change) -> str:
 
 def _may_begin(stores: Stores, batch: Batch) -> list[Outcome] | None:
     """Steps 1 to 3 for the request itself: author and scope, paths and sizes, secrets."""
-    if not batch.operations or len(batch.operations) > MAX_OPERATIONS:
+    if (not batch.operations and batch.decision is None) or len(batch.operations) > MAX_OPERATIONS:
         return [Refused("size", f"a batch has 1 to {MAX_OPERATIONS} operations, this one has {len(batch.operations)}")]
-    whole = may_write(batch.author, batch.scope, stores.write_mode)
+    if batch.decision is not None and not _may_rule(stores, batch):
+        return [Refused("operator", "only the operator may rule on what waits")]
+    is_member = batch.author.id in stores.teams.get(batch.scope.id, ()) if batch.scope.kind == "team" else False
+    whole = may_write(batch.author, batch.scope, stores.write_mode, proposes=batch.proposes and is_member)
     if whole:
         return [whole]
     found = [_request_allowed(stores, batch, operation) for operation in batch.operations]
     return [item for item in found if item] or None
 
 
+def _may_rule(stores: Stores, batch: Batch) -> bool:
+    """Whether the author may decide on a proposal: the operator on any, another person on a removal that was unsure."""
+    if batch.author.kind == "operator":
+        return True
+    proposal = stores.ledger.proposal(batch.decision.proposal_id) if batch.decision else None
+    return batch.author.is_person and proposal is not None and proposal.kind == "forget"
+
+
 def _request_allowed(stores: Stores, batch: Batch, operation: Operation) -> Refused | None:
-    refused = may_write_file(batch.author, operation.path, stores.write_mode)
-    if refused:
-        return refused
-    if not isinstance(operation, Restore):
-        refused = path_allowed(operation.path) or secret_refused(stores, name_words(operation.path))
+    path = _path(stores, batch.scope, operation)
+    if path is None:
+        return None
+    return may_write_file(batch.author, path, stores.write_mode) or _place_allowed(
+        stores, batch.scope, operation, path
+    ) or _text_allowed(stores, operation)  # fmt: skip
+
+
+def _place_allowed(stores: Stores, scope: Scope, operation: Operation, path: str) -> Refused | None:
+    """Step 2: the file's name, and where it really lies."""
+    if not isinstance(operation, Restore | RecordOperation):
+        refused = path_allowed(path) or secret_refused(stores, name_words(path))
         if refused:
             return refused
-    outside = stores.documents.check_path(batch.scope, operation.path)
-    if outside:
-        return Refused("path", f"this file cannot be written: {outside}")
-    if isinstance(operation, Append | ReplaceFile):
-        return text_allowed(operation.text) or secret_refused(stores, operation.text)
-    if isinstance(operation, Cut) and not operation.text.strip():
-        return Refused("empty", "the text to remove is blank; name the text, or the whole file")
-    return None
+    outside = stores.documents.check_path(scope, path)
+    return Refused("path", f"this file cannot be written: {outside}") if outside else None
+
+
+def _text_allowed(stores: Stores, operation: Operation) -> Refused | None:
+    """Steps 2 and 3 for what is offered: size, encoding, secrets."""
+    match operation:
+        case Append():
+            return text_allowed(operation.text) or secret_refused(stores, operation.text)
+        case ReplaceFile():
+            said = [words for _, details in operation.described for words in _words(details)]
+            return text_allowed(operation.text) or secret_refused(stores, "\n\n".join((operation.text, *said)))
+        case Create() | Supersede():
+            words = "\n\n".join((operation.body, *_words(operation.details)))
+            return text_allowed(operation.body) or secret_refused(stores, words)
+        case Cut() if not operation.text.strip():
+            return Refused("empty", "the text to remove is blank; name the text, or the whole file")
+        case _:
+            return None
+
+
+def _words(details: Details) -> tuple[str, ...]:
+    """Everything an author says beside the text, for the scan."""
+    return (details.title, details.description, *details.tags, *details.evidence)
+
+
+def _path(stores: Stores, scope: Scope, operation: Operation) -> str | None:
+    """Return the file an operation works on; None where it names a record that is in none of this scope."""
+    if isinstance(operation, Carry):
+        return None
+    if not isinstance(operation, RecordOperation):
+        return operation.path
+    record = stores.ledger.record(operation.record_id)
+    return record.path if record is not None and record.scope == scope else None
+
+
+def _held(stores: Stores, batch: Batch) -> Held | None:
+    """Step 6: return why everything in this batch waits for a person, or None."""
+    if not batch.author.is_model or batch.origin is not None:
+        return None
+    own = agent_scope(batch.author.id) if batch.author.kind == "agent" else batch.scope
+    cited = [batch.provenance]
+    for operation in batch.operations:
+        if isinstance(operation, Create | Supersede | Retier):
+            evidence = operation.evidence if isinstance(operation, Retier) else operation.details.evidence
+            cited += [
+                replace(batch.provenance, session_id=piece.partition("#")[0])
+                for piece in evidence
+                if piece.startswith("ses_")
+            ]
+    tainted = any(taint_of(stores, own, provenance) for provenance in cited)
+    if own != batch.scope:
+        return Held("tainted" if tainted else "team", "team", tainted)
+    if tainted:
+        return Held("tainted", tainted=True)
+    return Held("llm_writes") if stores.llm_writes == "quarantined" else None
 
 
 def _load(stores: Stores, plan: Plan) -> bool:
     """Read the files that the batch works on; return whether a person had changed one that was not yet seen."""
     edited = False
     scope = plan.batch.scope
-    for path in dict.fromkeys(operation.path for operation in plan.batch.operations):
+    paths = [_path(stores, scope, operation) for operation in plan.batch.operations]
+    for path in dict.fromkeys(path for path in paths if path is not None):
         working = load(stores, scope, path)
         if working is None:
             edited = True
@@ -165,14 +244,60 @@ def _observe_file(stores: Stores, scope: Scope, path: str) -> None:
     commit_observed(stores, [writing.observation(stores, scope, path, found)])
 
 
-def _plan(stores: Stores, plan: Plan) -> list[Outcome]:
-    """Steps 4 to 6 and the effect of every operation; stops at the first that is refused.
+def _items(stores: Stores, plan: Plan, held: Held | None) -> list[Outcome]:
+    if plan.batch.unsure:
+        return _plan_unsure(stores, plan, tainted=held is not None and held.tainted)
+    return _plan_held(stores, plan, held) if held else _plan(stores, plan)
 
-    Step 4 (tombstones) and step 6 (taint) have their place in `operations.apply`, beside step 5 (duplicates).
-    """
+
+def _plan_unsure(stores: Stores, plan: Plan, *, tainted: bool) -> list[Outcome]:
+    """Make one proposal of all operations, where each can be carried out by a person."""
+    trial = plan.copy_for(replace(plan.batch, author=Principal("operator")))
+    for operation in plan.batch.operations:
+        done = apply(stores, trial, operation)
+        if isinstance(done, Refused):
+            return [done]
+    return [set_aside(stores, plan, plan.batch.operations, (), Held("unsure", "forget", tainted))]
+
+
+def _plan(stores: Stores, plan: Plan) -> list[Outcome]:
+    """Steps 4 to 6 and the effect of every operation; stops at the first that is refused."""
     items: list[Outcome] = []
     for operation in plan.batch.operations:
-        items.append(apply(stores, plan, operation))
+        done = apply(stores, plan, operation)
+        if isinstance(done, Waits):
+            done = trial_of(stores, plan, operation, apply, Held(done.reason))
+        elif isinstance(done, Refused) and done.rule == "trust" and plan.batch.proposes:
+            done = _proposed(stores, plan, operation, done, Held("trust", "change"))
+        items.append(done)
+        if isinstance(done, Refused | Conflicted):
+            break
+    if plan.batch.origin is not None:
+        released(plan, stores)
+    return items
+
+
+def _proposed(stores: Stores, plan: Plan, operation: Operation, refused: Refused, held: Held) -> Outcome:
+    """Let a change that only a person may make wait for one; where it cannot be made at all, say what was refused."""
+    tried = trial_of(stores, plan, operation, apply, held, author=Principal("operator"))
+    keeps = isinstance(tried, Quarantined) or (isinstance(tried, Refused) and tried.rule == "tombstone")
+    return tried if keeps else refused
+
+
+def _plan_held(stores: Stores, plan: Plan, held: Held) -> list[Outcome]:
+    """Step 6: find out what every operation would do and let it wait; nothing of it reaches a file."""
+    trial = plan.copy_for(plan.batch)
+    items: list[Outcome] = []
+    for operation in plan.batch.operations:
+        before = len(trial.changes)
+        done = apply(stores, trial, operation)
+        if isinstance(done, Refused) and done.rule == "trust" and plan.batch.proposes:
+            done = _proposed(stores, plan, operation, done, replace(held, kind="change"))
+        elif isinstance(done, Saved):
+            created = created_by(trial.changes[before:])
+            plan.texts.update({record.block_hash: trial.texts[record.block_hash] for record in created})
+            done = set_aside(stores, plan, (operation,), created, held)
+        items.append(done if not isinstance(done, Waits) else Quarantined((), done.reason))
         if isinstance(items[-1], Refused | Conflicted):
             break
     return items
@@ -182,9 +307,11 @@ def _carry_out(stores: Stores, plan: Plan, items: list[Outcome]) -> BatchOutcome
     """Steps 7 to 9: checkpoint, write, index."""
     entry = writing.entry_of(stores, plan)
     if not entry.edits:
-        if entry.corroborated:
-            stores.ledger.commit([entry])
-        return BatchOutcome(entry.batch_id, tuple(items), files=_files(plan))
+        indexed = True
+        if any((entry.changes, entry.corroborated, entry.tombstones, entry.lifted, entry.proposals, entry.decision)):
+            committed = stores.ledger.commit([entry])[0]
+            indexed = indexing.project(stores, [(entry, committed)])
+        return BatchOutcome(entry.batch_id, tuple(items), files=_files(plan), indexed=indexed)
     written, committed = writing.write(stores, plan, entry)
     indexed = indexing.project(stores, [(written, committed)])
     writing.prune(stores, plan.batch.scope, last_seq=committed.last_seq)
@@ -218,10 +345,14 @@ def _refuse(stores: Stores, batch: Batch, items: list[Outcome]) -> BatchOutcome:
 def _conflict(stores: Stores, plan: Plan) -> BatchOutcome:
     """Give up on a batch whose file a person changed; what was offered is kept as a checkpoint."""
     batch = plan.batch
-    offered = "\n\n".join(item.text for item in batch.operations if isinstance(item, Append | ReplaceFile))
+    offered = "\n\n".join(
+        item.body if isinstance(item, Create) else item.text
+        for item in batch.operations
+        if isinstance(item, Append | ReplaceFile | Create)
+    )
     entry = writing.conflict_entry(stores, batch, offered)
     stores.ledger.discard(entry, why="the file was changed in between")
-    path = batch.operations[0].path
+    path = next(iter(plan.files), "the file")
     kept = f" The offered text is kept in checkpoint {entry.checkpoint_id}." if offered else ""
     message = f"{path} was changed by a person in between; nothing was written. Read it again and retry.{kept}"
     return BatchOutcome(entry.batch_id, (Conflicted(path, entry.checkpoint_id if offered else "", message),))

@@ -7,6 +7,7 @@ is kept nowhere but in the person's own file, so that nothing could bring it bac
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from memoranda.domain.markdown import Document
 from memoranda.domain.outcome import Refused
@@ -23,11 +24,15 @@ def refused_change(
     known: Sequence[Record | None],
     kept: Mapping[int, int],
     gone: Sequence[int],
+    *,
+    own_headings: AbstractSet[str] = frozenset(),
+    drops_withheld: bool = False,
 ) -> Refused | None:
     """Return why an author may not turn a file into this document, or None.
 
     `known` are the old blocks' records, `kept` maps new indexes to old ones, `gone` are old indexes that are removed
-    or edited.
+    or edited. `own_headings` are headings that the product wrote for a record that goes; `drops_withheld` is a person's
+    ruling on withheld text.
     """
     if author == EXTERNAL:
         return None
@@ -37,7 +42,7 @@ def refused_change(
         if refused:
             return refused
     old = working.document.text
-    if any(old[start:end] not in document.text for start, end in working.withheld.spans):
+    if not drops_withheld and any(old[start:end] not in document.text for start, end in working.withheld.spans):
         return (
             Refused("trust", PERSONS_TEXT)
             if author.is_model
@@ -49,7 +54,8 @@ def refused_change(
         )
     if author.is_model and working.state is not None and working.state.by_person:
         moved = _moves_a_persons_block(author, document, known, kept)
-        if moved or not _is_within(_context(working.document), _context(document)):
+        before = (line for line in _context(working.document) if line.strip("# ") not in own_headings)
+        if moved or not _is_within(before, _context(document)):
             return Refused("trust", PERSONS_TEXT)
     return None
 

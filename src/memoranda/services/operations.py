@@ -2,93 +2,84 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from memoranda.domain import editing
 from memoranda.domain.markdown import Document, parse
-from memoranda.domain.operation import Append, Cut, DeleteFile, Observe, Operation, ReplaceFile, Restore
-from memoranda.domain.outcome import Duplicate, Outcome, Refused, Saved
-from memoranda.domain.withheld import Withheld, fill, withhold
+from memoranda.domain.operation import (
+    Admit,
+    Adopt,
+    Append,
+    Carry,
+    Create,
+    Cut,
+    DeleteFile,
+    Observe,
+    Operation,
+    Reject,
+    Remove,
+    ReplaceFile,
+    Restore,
+    Retier,
+    Supersede,
+)
+from memoranda.domain.outcome import Duplicate, Outcome, Quarantined, Refused, Saved
+from memoranda.domain.record import Status
+from memoranda.domain.recording import cleaned, details_allowed
+from memoranda.domain.withheld import fill, withhold
+from memoranda.services import recording, ruling
 from memoranda.services.guarding import masked
-from memoranda.services.planning import Plan, Settled, settle
+from memoranda.services.judging import Sifted, Waits, bury_dropped, sift
+from memoranda.services.plan import Plan
+from memoranda.services.planning import Intent, delete_file, saved, self_contained, settle, still_withheld
+from memoranda.services.quarantine import Held, trial_of, waiting_in_file
 from memoranda.services.secret_text import secrets_in
 from memoranda.services.stores import Stores
 
 
-def apply(stores: Stores, plan: Plan, operation: Operation) -> Outcome:
+def apply(stores: Stores, plan: Plan, operation: Operation) -> Outcome | Waits:
     """Carry out one operation on the plan's files."""
-    match operation:
-        case Append():
-            return _append(stores, plan, operation)
-        case ReplaceFile():
-            return _replace(stores, plan, operation)
-        case Cut():
-            return _cut(stores, plan, operation)
-        case DeleteFile():
-            return _delete(stores, plan, operation.path)
-        case Restore():
-            return _restore(stores, plan, operation)
-        case Observe():
-            return _observe(stores, plan, operation)
+    return _EFFECTS[type(operation)](stores, plan, operation)
 
 
-def _saved(settled: Settled | Refused, *, duplicates: tuple[str, ...] = (), matches: int = 0) -> Outcome:
-    if isinstance(settled, Refused):
-        return settled
-    return Saved(settled.made, settled.removed, duplicates, settled.withheld, matches)
+def _delete(stores: Stores, plan: Plan, operation: DeleteFile) -> Outcome | Waits:
+    return delete_file(stores, plan, operation.path)
 
 
-def _self_contained(content: Document) -> Refused | None:
-    if not content.blocks:
-        return Refused("empty", "the text has only headings or rules; there is nothing in it to remember")
-    if not editing.is_closed(content.text):
-        return Refused(
-            "open_block",
-            "the text ends inside a code fence or an HTML block, or nests lists too deeply; close it and save again",
-        )
-    return None
-
-
-def _append(stores: Stores, plan: Plan, operation: Append) -> Outcome:
+def _append(stores: Stores, plan: Plan, operation: Append) -> Outcome | Waits:
     content = parse(operation.text.strip("\r\n"))
-    refused = _self_contained(content)
-    if refused:
-        return refused
-    content, existing = _without_known(stores, plan, content)
-    if not content.blocks:
-        return Duplicate(existing)
+    known = self_contained(content) or sift(stores, plan, content)
+    if isinstance(known, Refused):
+        return known
+    aside = _set_aside_blocks(stores, plan, operation, content, known) if known.asking else None
+    if aside is not None and (not isinstance(aside, Quarantined) or len(known.asking) == len(content.blocks)):
+        return aside
+    waiting = (*known.waiting, *(aside.record_ids if isinstance(aside, Quarantined) else ()))
+    plan.corroborated.extend(known.existing if not plan.unjudged else ())
+    rest = editing.remove(content, known.left_out) if known.left_out else content
+    if not rest.blocks:
+        return Quarantined(waiting, "waiting") if waiting else Duplicate(known.existing)
     working = plan.files[operation.path]
-    extended = editing.append(working.document, content.text)
+    extended = editing.append(working.document, rest.text)
     if extended is None:
         return Refused(
             "open_block",
             f"{operation.path} ends inside an open code fence or HTML comment, or in lists nested too deeply, so that "
             "nothing can be added after it; close it, or save to another file",
         )
-    return _saved(settle(stores, plan, working, extended, withheld=working.withheld), duplicates=existing)
+    settled = settle(stores, plan, working, extended, Intent(withheld=working.withheld))
+    return saved(settled, duplicates=known.existing, quarantined=waiting)
 
 
-def _without_known(stores: Stores, plan: Plan, content: Document) -> tuple[Document, tuple[str, ...]]:
-    """Step 5: leave out blocks whose value an active record of the scope has; return their ids."""
-    keys = [stores.prints.value_key(block.text) for block in content.blocks]
-    active = stores.ledger.with_value(plan.batch.scope, keys)
-    existing: list[str] = []
-    double: list[int] = []
-    seen: set[str] = set()
-    for index, key in enumerate(keys):
-        record_id = plan.values.get(key) or active.get(key)
-        if record_id and record_id not in plan.gone:
-            existing.append(record_id)
-            double.append(index)
-        elif key in seen:
-            double.append(index)
-        seen.add(key)
-    if not double:
-        return content, ()
-    plan.corroborated.extend(existing)
-    return editing.remove(content, double), tuple(dict.fromkeys(existing))
+def _set_aside_blocks(stores: Stores, plan: Plan, operation: Append, content: Document, known: Sifted) -> Outcome:
+    """Let the blocks that a person has to look at wait, as an append of their own."""
+    rest = editing.remove(content, [index for index in range(len(content.blocks)) if index not in known.asking])
+    return trial_of(stores, plan, Append(operation.path, rest.text), apply, Held(known.reason))
 
 
-def _replace(stores: Stores, plan: Plan, operation: ReplaceFile) -> Outcome:
-    refused = _self_contained(parse(operation.text))
+def _replace(stores: Stores, plan: Plan, operation: ReplaceFile) -> Outcome | Waits:
+    refused = self_contained(parse(operation.text))
+    refused = refused or next((why for _, said in operation.described if (why := details_allowed(said))), None)
     if refused:
         return refused
     working = plan.files[operation.path]
@@ -97,58 +88,77 @@ def _replace(stores: Stores, plan: Plan, operation: ReplaceFile) -> Outcome:
     if working.document.text.startswith("\ufeff") and not text.startswith("\ufeff"):
         text = f"\ufeff{text}"
     document = parse(text)
-    return _saved(
-        settle(stores, plan, working, document, withheld=_still_withheld(stores, plan, operation.path, document))
-    )
+    withheld = still_withheld(stores, working, document)
+    described = {index: cleaned(details) for index, details in operation.described}
+    return saved(settle(stores, plan, working, document, Intent(withheld=withheld, described=described)))
 
 
-def _still_withheld(stores: Stores, plan: Plan, path: str, document: Document) -> Withheld:
-    """Find again what is withheld in a file that holds such text; other files need no second scan."""
-    before = plan.files[path].withheld
-    return withhold(document, secrets_in(stores, document.text)) if before.spans else before
-
-
-def _cut(stores: Stores, plan: Plan, operation: Cut) -> Outcome:
+def _cut(stores: Stores, plan: Plan, operation: Cut) -> Outcome | Waits:
     working = plan.files[operation.path]
     visible = masked(working) if plan.batch.author.is_model else working.document.text
     result = editing.cut(working.document, operation.text, every=operation.all_matches, visible=visible)
     if not result.matches:
         return Refused("not_found", f"{operation.path} does not hold this text; nothing was removed")
+    before = set(plan.dropped)
     if not result.document.text.strip("\ufeff \t\r\n") and operation.delete_if_empty:
-        outcome = _delete(stores, plan, operation.path)
+        outcome = delete_file(stores, plan, operation.path)
         if isinstance(outcome, Saved):
-            return Saved(removed_ids=outcome.removed_ids, matches=result.matches)
-        return outcome
-    withheld = _still_withheld(stores, plan, operation.path, result.document)
-    return _saved(settle(stores, plan, working, result.document, withheld=withheld), matches=result.matches)
+            outcome = Saved(removed_ids=outcome.removed_ids, matches=result.matches)
+    else:
+        withheld = still_withheld(stores, working, result.document)
+        settled = settle(stores, plan, working, result.document, Intent(withheld=withheld))
+        outcome = saved(settled, matches=result.matches)
+    if isinstance(outcome, Saved) and not operation.keep_value:
+        bury_dropped(stores, plan, set(plan.dropped) - before)
+    return outcome
 
 
-def _delete(stores: Stores, plan: Plan, path: str) -> Outcome:
-    working = plan.files[path]
-    settled = settle(stores, plan, working, parse(""))
-    working.exists = isinstance(settled, Refused) and working.exists
-    return _saved(settled)
-
-
-def _restore(stores: Stores, plan: Plan, operation: Restore) -> Outcome:
+def _restore(stores: Stores, plan: Plan, operation: Restore) -> Outcome | Waits:
     if not operation.content:
-        return _delete(stores, plan, operation.path)
+        return delete_file(stores, plan, operation.path)
     kept = stores.ledger.text(operation.content)
     if kept is None:
         return Refused("not_found", f"the checkpoint's content of {operation.path} is no longer kept")
     working = plan.files[operation.path]
-    document = parse(fill(kept, working.document, working.withheld, stores.prints.content))
-    withheld = _still_withheld(stores, plan, operation.path, document)
-    return _saved(settle(stores, plan, working, document, withheld=withheld, revive="restored"))
+
+    def admitted(name: str) -> str | None:
+        """A text that was withheld when the content was kept, and that a person has approved since."""
+        past = (Status.ACTIVE, Status.SUPERSEDED, Status.RETIRED)
+        record = stores.ledger.with_text(plan.batch.scope, name, past)
+        return None if record is None or record.reason else stores.ledger.text(name)
+
+    document = parse(fill(kept, working.document, working.withheld, stores.prints.content, admitted))
+    withheld = still_withheld(stores, working, document)
+    return saved(settle(stores, plan, working, document, Intent(withheld=withheld, revive="restored")))
 
 
-def _observe(stores: Stores, plan: Plan, operation: Observe) -> Outcome:
+def _observe(stores: Stores, plan: Plan, operation: Observe) -> Outcome | Waits:
     working = plan.files[operation.path]
     if operation.text is None:
-        settled = settle(stores, plan, working, parse(""))
+        settled = settle(stores, plan, working, parse(""), Intent())
         working.exists = False
-        return _saved(settled)
+        return saved(settled)
     document = parse(operation.text)
     withheld = withhold(document, secrets_in(stores, operation.text))
-    moved = dict(operation.moved)
-    return _saved(settle(stores, plan, working, document, withheld=withheld, revive="typed", moved=moved))
+    intent = Intent(withheld=withheld, revive="typed", moved=dict(operation.moved))
+    outcome = saved(settle(stores, plan, working, document, intent))
+    waiting_in_file(stores, plan, outcome)
+    return outcome
+
+
+_EFFECTS: Mapping[type, Callable[..., Outcome | Waits]] = {
+    Append: _append,
+    ReplaceFile: _replace,
+    Cut: _cut,
+    DeleteFile: _delete,
+    Restore: _restore,
+    Observe: _observe,
+    Create: recording.create,
+    Supersede: recording.supersede,
+    Remove: recording.remove,
+    Retier: ruling.retier,
+    Adopt: ruling.adopt,
+    Admit: ruling.admit,
+    Reject: ruling.reject,
+    Carry: ruling.carry,
+}

@@ -1,51 +1,28 @@
-"""Works out what a batch does: new texts, changed records, one outcome an operation. Writes nothing."""
+"""Works out what a batch does to a file: new texts, changed records, one outcome an operation. Writes nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
-from memoranda.domain.entry import Change
+from memoranda.domain.editing import is_closed
 from memoranda.domain.fingerprint import normalise
-from memoranda.domain.markdown import Block, Document
-from memoranda.domain.operation import Batch
-from memoranda.domain.outcome import Refused
-from memoranda.domain.policy import trust_of
-from memoranda.domain.reconcile import align
-from memoranda.domain.record import Record, Status
-from memoranda.domain.scope import EXTERNAL, Principal
-from memoranda.domain.withheld import NOTHING, Withheld
+from memoranda.domain.markdown import Document, parse
+from memoranda.domain.outcome import Outcome, Refused, Saved
+from memoranda.domain.reconcile import Alignment, align
+from memoranda.domain.record import Details, Record, Status
+from memoranda.domain.scope import EXTERNAL
+from memoranda.domain.withheld import NOTHING, Withheld, also, withhold
 from memoranda.services.guarding import refused_change
-from memoranda.services.secret_text import secret_refused
+from memoranda.services.judging import Waits, judged, rejected_since
+from memoranda.services.plan import Plan
+from memoranda.services.secret_text import secret_refused, secrets_in
+from memoranda.services.steps import Revival, Step
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import WorkingFile, block_hashes
 
-Revival = Literal["typed", "restored"]
-_PAST: dict[Revival, tuple[Status, ...]] = {
-    "typed": (Status.RETIRED,),
-    "restored": (Status.RETIRED, Status.SUPERSEDED),
-}
-
-
-@dataclass(slots=True)
-class Plan:
-    """What a batch is about to do; operations add to it in order and see what is there already.
-
-    `files` are the files it works on, `changes` and `texts` go to the ledger, `values` are the value keys of records
-    that this batch makes, `gone` and `revived` the ids of
-    records that it takes away or brings back.
-    """
-
-    batch: Batch
-    at: str
-    files: dict[str, WorkingFile] = field(default_factory=dict)
-    changes: list[Change] = field(default_factory=list)
-    texts: dict[str, str] = field(default_factory=dict)
-    values: dict[str, str] = field(default_factory=dict)
-    gone: set[str] = field(default_factory=set)
-    revived: set[str] = field(default_factory=set)
-    corroborated: list[str] = field(default_factory=list)
+REVIEW = "review:"
+"""Beginning of the reason of a record that is withheld until a person has read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +34,37 @@ class Settled:
     withheld: tuple[str, ...]
 
 
-def settle(
-    stores: Stores,
-    plan: Plan,
-    working: WorkingFile,
-    document: Document,
-    *,
-    withheld: Withheld = NOTHING,
-    revive: Revival | None = None,
-    moved: Mapping[int, str] | None = None,
-) -> Settled | Refused:
-    """Take a file from its present document to a new one and note what that does to its records.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """What an operation means by a file's new text.
 
     `revive` says which blocks are a past record again: "typed" ones that equal a retired record (a person put the
     text back), "restored" ones that equal a retired or superseded one (what was there is there again). `moved` maps a
-    new block's index to the record that moved here from another file.
+    new block's index to the record that moved here from another file, `successors` a new block's index to the old
+    block whose place it takes. `details` describe the new records, `described` those of single new blocks.
+    `drops_withheld` lets withheld text go.
     """
+
+    withheld: Withheld = NOTHING
+    revive: Revival | None = None
+    moved: Mapping[int, str] = field(default_factory=dict)
+    successors: Mapping[int, int] = field(default_factory=dict)
+    details: Details | None = None
+    described: Mapping[int, Details] = field(default_factory=dict)
+    group: str = ""
+    own_headings: frozenset[str] = frozenset()
+    drops_withheld: bool = False
+
+
+def settle(
+    stores: Stores, plan: Plan, working: WorkingFile, document: Document, intent: Intent
+) -> Settled | Refused | Waits:
+    """Take a file from its present document to a new one and note what that does to its records."""
     hashes = block_hashes(stores, document)
     old = [*working.hashes, *(record.block_hash for record in working.orphans)]
     known = [*working.known, *working.orphans]
-    step = _Step(stores, plan, working.path, document, hashes, withheld, revive, dict(moved or {}))
+    step = Step(stores, plan, working.path, document, hashes, intent.withheld, intent.revive, dict(intent.moved))
+    step.details, step.described, step.group = intent.details, dict(intent.described), intent.group
     found = align(
         old,
         hashes,
@@ -84,13 +72,11 @@ def settle(
         lambda index: normalise(document.blocks[index].text),
         step.is_known_elsewhere,
     )
-    refused = refused_change(
-        plan.batch.author, working, document, known, found.kept, (*found.removed, *found.edited.values())
-    )
-    refused = refused or _secret_in_new(stores, plan, document, (*found.added, *found.edited), revive)
-    refused = refused or step.refused_revival(found.added)
-    if refused:
-        return refused
+    found = _succeeding(found, intent.successors)
+    step.withheld = _withheld(stores, plan, document, step, found, known)
+    stop = _stopped(stores, plan, working, document, step, found, known, intent)
+    if stop:
+        return stop
     result: list[Record | None] = []
     for index in range(len(hashes)):
         if index in found.kept:
@@ -100,10 +86,86 @@ def settle(
         else:
             result.append(step.add(index))
     for index in found.removed:
-        step.remove(known[index])
+        step.remove(known[index], _old_text(stores, working, index))
     working.document, working.hashes, working.known = document, hashes, result
-    working.withheld, working.orphans, working.exists = withheld, [], True
+    working.withheld, working.orphans, working.exists = step.withheld, [], True
     return Settled(tuple(step.made), tuple(step.removed), tuple(step.withheld_ids))
+
+
+def _succeeding(found: Alignment, successors: Mapping[int, int]) -> Alignment:
+    """Take over which old block a new one replaces, where the operation says so, however little they resemble."""
+    if not successors:
+        return found
+    olds = set(successors.values())
+    kept = {new: old for new, old in found.kept.items() if new not in successors and old not in olds}
+    edited = {new: old for new, old in found.edited.items() if new not in successors and old not in olds}
+    matched = {*kept, *edited, *successors}
+    freed = [new for new in (*found.kept, *found.edited) if new not in matched]
+    lost = [old for old in (*found.kept.values(), *found.edited.values()) if old not in olds]
+    standing = {*kept.values(), *edited.values()}
+    return Alignment(
+        kept=kept,
+        edited={**edited, **successors},
+        removed=tuple(sorted({*found.removed, *lost} - olds - standing)),
+        added=tuple(sorted(({*found.added} - set(successors)) | set(freed))),
+    )
+
+
+def _withheld(
+    stores: Stores, plan: Plan, document: Document, step: Step, found: Alignment, known: Sequence[Record | None]
+) -> Withheld:
+    """Add to the secrets what waits for a person's approval: what did already, and what this door lets in so."""
+    more: dict[int, str] = {}
+    for index, old in found.kept.items():
+        record = known[old]
+        if record is not None and record.status is Status.WITHHELD and index not in step.withheld.blocks:
+            more[index] = record.reason
+    door = plan.batch.door
+    if plan.batch.author == EXTERNAL and door != "trusted":
+        for index in (*found.added, *found.edited):
+            if index in step.withheld.blocks or index in step.moved:
+                continue
+            if door in ("review", "tainted"):
+                more[index] = f"{REVIEW}{door}"
+            elif rejected_since(stores, plan, document.blocks[index].text):
+                more[index] = f"{REVIEW}rejected"
+    return also(step.withheld, document, more) if more else step.withheld
+
+
+def _stopped(
+    stores: Stores,
+    plan: Plan,
+    working: WorkingFile,
+    document: Document,
+    step: Step,
+    found: Alignment,
+    known: Sequence[Record | None],
+    intent: Intent,
+) -> Refused | Waits | None:
+    """Steps 1, 3 and 4 for what would come about."""
+    refused = refused_change(
+        plan.batch.author, working, document, known, found.kept, (*found.removed, *found.edited.values()),
+        own_headings=intent.own_headings, drops_withheld=intent.drops_withheld,
+    )  # fmt: skip
+    fresh = (*found.added, *found.edited)
+    refused = refused or _secret_in_new(stores, plan, document, fresh, intent.revive)
+    refused = refused or step.refused_revival(found.added)
+    if refused:
+        return refused
+    texts = [
+        document.blocks[index].text for index in fresh if index not in step.withheld.blocks and index not in step.moved
+    ]
+    return judged(stores, plan, [*texts, *_other_words(plan, working, document, intent)])
+
+
+def _other_words(plan: Plan, working: WorkingFile, document: Document, intent: Intent) -> list[str]:
+    """Headings, titles and descriptions that a model adds: no records, but words that are kept and found."""
+    if not (plan.actor.is_model or plan.actor.is_job):
+        return []
+    before = {heading.text for heading in working.document.headings}
+    said = [intent.details] if intent.details else list(intent.described.values())
+    words = [words for details in said for words in (details.title, details.description) if words]
+    return [*(heading.text for heading in document.headings if heading.text not in before), *words]
 
 
 def _secret_in_new(
@@ -125,179 +187,63 @@ def _old_text(stores: Stores, working: WorkingFile, index: int) -> str:
     return stores.ledger.text(working.orphans[index - len(working.document.blocks)].block_hash) or ""
 
 
-class _Step:
-    """The changes of one file, block by block."""
+def replaced(working: WorkingFile, index: int, record: Record) -> None:
+    """Put a record's new state into a working file."""
+    working.known = [record if at == index else known for at, known in enumerate(working.known)]
 
-    def __init__(
-        self,
-        stores: Stores,
-        plan: Plan,
-        path: str,
-        document: Document,
-        hashes: list[str],
-        withheld: Withheld,
-        revive: Revival | None,
-        moved: dict[int, str],
-    ) -> None:
-        self.stores, self.plan, self.path, self.document = stores, plan, path, document
-        self.hashes, self.withheld, self.revive, self.moved = hashes, withheld, revive, moved
-        self.made: list[str] = []
-        self.removed: list[str] = []
-        self.withheld_ids: list[str] = []
-        self._seen: dict[str, int] = {}
-        self._occurrences = [self._next(name) for name in hashes]
 
-    def _next(self, name: str) -> int:
-        self._seen[name] = self._seen.get(name, 0) + 1
-        return self._seen[name]
+def index_of(working: WorkingFile, record_id: str) -> int | None:
+    """Return the index of a record's block, None where the file no longer holds it."""
+    for index, known in enumerate(working.known):
+        if known is not None and known.id == record_id:
+            return index
+    return None
 
-    def _change(self, kind: str, record: Record, before: str) -> Record:
-        self.plan.changes.append(Change(kind, record, before))
-        return record
 
-    def _place(self, index: int) -> tuple[Block, str, int]:
-        return self.document.blocks[index], self.hashes[index], self._occurrences[index]
+def without_withheld(withheld: Withheld, document: Document, index: int) -> Withheld:
+    """Return what is withheld but for one block."""
+    block = document.blocks[index]
+    return replace(
+        withheld,
+        blocks={at: why for at, why in withheld.blocks.items() if at != index},
+        spans=tuple(span for span in withheld.spans if span != (block.start, block.end)),
+    )
 
-    def keep(self, index: int, record: Record | None) -> Record | None:
-        """The same bytes: only the place may differ."""
-        if record is None:
-            return self.add(index)
-        block, _, occurrence = self._place(index)
-        heading = () if index in self.withheld.blocks else self._heading(block)
-        if (record.path, record.heading, record.occurrence) == (self.path, heading, occurrence):
-            return record
-        placed = replace(record, path=self.path, heading=heading, occurrence=occurrence)
-        return self._change("record.moved", placed, record.status.value)
 
-    def _heading(self, block: Block) -> tuple[str, ...]:
-        """The heading trail, without headings that are withheld."""
-        lines = {finding.line for finding in self.withheld.context}
-        if not lines:
-            return block.heading
-        hidden = {
-            heading.text
-            for heading in self.document.headings
-            if any(heading.start <= start < heading.extent for start, _ in self.withheld.spans)
-        }
-        return tuple("withheld" if part in hidden else part for part in block.heading)
+def still_withheld(stores: Stores, working: WorkingFile, document: Document) -> Withheld:
+    """Find again the secrets in a file that holds withheld text; other files need no second scan."""
+    before = working.withheld
+    return withhold(document, secrets_in(stores, document.text)) if before.spans else before
 
-    def is_known_elsewhere(self, index: int) -> bool:
-        """Whether a block came from another file, is a past record's exact text, or one that stands elsewhere."""
-        return index in self.moved or self._past(index) is not None or self._elsewhere(index) is not None
 
-    def refused_revival(self, added: Sequence[int]) -> Refused | None:
-        """Step 1 for what comes back: a model brings back nothing that a person took out, for there was a reason."""
-        if not self.plan.batch.author.is_model:
-            return None
-        for index in added:
-            old = self._past(index)
-            last = self.stores.ledger.events(scope=self.plan.batch.scope, limit=1, subject=old.id) if old else ()
-            if last and not Principal.parse(last[0].principal).is_model:
-                return Refused("trust", "this would bring back a text that a person took out; only a person may")
-        return None
-
-    def _past(self, index: int) -> Record | None:
-        """The past record that a block brings back, if it may."""
-        if not self.revive or index in self.withheld.blocks:
-            return None
-        old = self.stores.ledger.with_text(self.plan.batch.scope, self.hashes[index], _PAST[self.revive])
-        return None if old is None or old.id in self.plan.revived else old
-
-    def _elsewhere(self, index: int) -> Record | None:
-        """The present record whose text a restore writes once more."""
-        if self.revive != "restored" or index in self.withheld.blocks:
-            return None
-        return self.stores.ledger.with_text(self.plan.batch.scope, self.hashes[index], (Status.ACTIVE,))
-
-    def add(self, index: int) -> Record:
-        """A block that was not there before: moved here, brought back, or new."""
-        block, name, occurrence = self._place(index)
-        moved = self.stores.ledger.record(self.moved[index]) if index in self.moved else None
-        if moved is not None and moved.scope == self.plan.batch.scope and moved.block_hash == name:
-            placed = replace(
-                moved, path=self.path, heading=self._heading(block), occurrence=occurrence, status=Status.ACTIVE,
-                retired_at="",
-            )  # fmt: skip
-            kind = "record.moved" if moved.status is Status.ACTIVE else "record.revived"
-            return self._change(kind, placed, moved.status.value)
-        old = self._past(index)
-        if old is not None:
-            self.plan.revived.add(old.id)
-            revived = replace(
-                old, path=self.path, heading=self._heading(block), occurrence=occurrence, status=Status.ACTIVE,
-                reason="", retired_at="", superseded_by="",
-            )  # fmt: skip
-            self.made.append(old.id)
-            return self._change("record.revived", revived, old.status.value)
-        elsewhere = self._elsewhere(index)
-        return self._copy(index, elsewhere) if elsewhere else self._new(index, None)
-
-    def _copy(self, index: int, original: Record) -> Record:
-        """A restored block whose record stands elsewhere now: no restore makes another's words the restorer's own."""
-        block, _, occurrence = self._place(index)
-        record = replace(
-            original, id=self.stores.ids.new("rec"), path=self.path, heading=self._heading(block),
-            occurrence=occurrence, recorded_at=self.plan.at, supersedes="", superseded_by="",
-            derived_from=(original.id,),
-        )  # fmt: skip
-        self.made.append(record.id)
-        return self._change("record.created", record, "")
-
-    def edit(self, index: int, record: Record | None) -> Record:
-        """A changed block: its new record supersedes the old one and keeps what describes it."""
-        if record is None:
-            return self.add(index)
-        new = self._new(index, record)
-        closed = replace(record, status=Status.SUPERSEDED, superseded_by=new.id, retired_at=self.plan.at)
-        self._change("record.superseded", closed, record.status.value)
-        self._gone(record)
-        return new
-
-    def remove(self, record: Record | None) -> None:
-        """A block that is gone."""
-        if record is None:
-            return
-        retired = replace(record, status=Status.RETIRED, retired_at=self.plan.at)
-        self._change("record.retired", retired, record.status.value)
-        self._gone(record)
-
-    def _gone(self, record: Record) -> None:
-        self.removed.append(record.id)
-        self.plan.gone.add(record.id)
-
-    def _new(self, index: int, old: Record | None) -> Record:
-        block, name, occurrence = self._place(index)
-        secret = self.withheld.blocks.get(index, "")
-        prints, batch = self.stores.prints, self.plan.batch
-        record = Record(
-            id=self.stores.ids.new("rec"),
-            scope=batch.scope,
-            path=self.path,
-            block_hash=name,
-            occurrence=occurrence,
-            value_key="" if secret else prints.value_key(block.text),
-            near_key="" if secret else prints.near_key(block.text),
-            heading=() if secret else self._heading(block),
-            trust=trust_of(batch.author),
-            status=Status.WITHHELD if secret else Status.ACTIVE,
-            reason=f"secret:{secret}" if secret else "",
-            author=batch.author,
-            provenance=batch.provenance,
-            recorded_at=self.plan.at,
-            supersedes=old.id if old else "",
-            derived_from=old.derived_from if old else (),
+def self_contained(content: Document) -> Refused | None:
+    """Refuse a text without a block, and one that would take in what comes after it."""
+    if not content.blocks:
+        return Refused("empty", "the text has only headings or rules; there is nothing in it to remember")
+    if not is_closed(content.text):
+        return Refused(
+            "open_block",
+            "the text ends inside a code fence or an HTML block, or nests lists too deeply; close it and save again",
         )
-        if old:
-            record = replace(
-                record, kind=old.kind, title=old.title, description=old.description, tags=old.tags, group=old.group,
-                pinned=old.pinned, ever_quarantined=old.ever_quarantined, valid_from=old.valid_from,
-                valid_to=old.valid_to,
-            )  # fmt: skip
-        if secret:
-            self.withheld_ids.append(record.id)
-        else:
-            self.made.append(record.id)
-            self.plan.texts[name] = block.text
-            self.plan.values.setdefault(record.value_key, record.id)
-        self._change("record.withheld" if secret else "record.created", record, "")
-        return record
+    return None
+
+
+def saved(
+    settled: Settled | Refused | Waits,
+    *,
+    duplicates: tuple[str, ...] = (),
+    matches: int = 0,
+    quarantined: tuple[str, ...] = (),
+) -> Outcome | Waits:
+    """Return the outcome of an operation that changed a file."""
+    if not isinstance(settled, Settled):
+        return settled
+    return Saved(settled.made, settled.removed, duplicates, settled.withheld, matches, quarantined)
+
+
+def delete_file(stores: Stores, plan: Plan, path: str, intent: Intent | None = None) -> Outcome | Waits:
+    """Remove a file and its records; a missing one is a success."""
+    working = plan.files[path]
+    settled = settle(stores, plan, working, parse(""), intent or Intent())
+    working.exists = not isinstance(settled, Settled) and working.exists
+    return saved(settled)

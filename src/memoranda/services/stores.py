@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from memoranda.domain.fingerprint import Fingerprints
@@ -23,4 +24,7 @@ class Stores:
     ids: Ids
     prints: Fingerprints
     write_mode: WriteMode = "hybrid"
+    llm_writes: str = "observed"
+    external_edits: str = "trust"
+    teams: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     parsed: Parsed = field(default_factory=Parsed)

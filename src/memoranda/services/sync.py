@@ -16,7 +16,7 @@ from memoranda.domain.operation import Batch, Observe
 from memoranda.domain.report import Progress, Skipped, SyncReport
 from memoranda.domain.scope import Scope
 from memoranda.errors import BackendError, RemovalsNotAccepted
-from memoranda.services import indexing, writing
+from memoranda.services import indexing, sessions, writing
 from memoranda.services.gateway import commit_observed
 from memoranda.services.moves import Arrivals, find_moves
 from memoranda.services.secret_text import name_words, secrets_in
@@ -78,6 +78,7 @@ def sync(
 
 def _sync_scope(stores: Stores, scope: Scope, *, accept_removals: bool, progress: Progress | None) -> SyncReport:
     recovered = writing.recover(stores, scope)
+    followed = sessions.closed_by_now(stores, scope)
     walk = _walk(stores, scope)
     counts: Counter[str] = Counter()
     changed, same = _read_suspects(stores, scope, walk, counts, progress)
@@ -89,6 +90,8 @@ def _sync_scope(stores: Stores, scope: Scope, *, accept_removals: bool, progress
     touched = bool(changed or walk.missing)
     withheld = withheld_lines(stores, scope, stores.ledger.files(scope) if touched else walk.known)
     stores.ledger.set_skipped(scope, list(dict.fromkeys(walk.skipped)))
+    if followed:
+        stores.ledger.settle_sessions(followed)
     writing.prune(stores, scope)
     state = stores.index.state(scope)
     return SyncReport(

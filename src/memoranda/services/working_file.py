@@ -11,7 +11,7 @@ from memoranda.domain.entry import FileState
 from memoranda.domain.markdown import Document, parse
 from memoranda.domain.record import Record, Status
 from memoranda.domain.scope import Scope
-from memoranda.domain.withheld import NOTHING, Withheld, placeholder_hash, redact, withhold
+from memoranda.domain.withheld import NOTHING, Withheld, also, placeholder_hash, redact, withhold
 from memoranda.errors import BackendError, IntegrityError
 from memoranda.services.secret_text import secrets_in
 from memoranda.services.stores import Stores
@@ -60,7 +60,12 @@ def load(stores: Stores, scope: Scope, path: str) -> WorkingFile | None:
     document = stores.parsed.parse(scope, path, decode(original, path))
     working = _with_records(stores, scope, path, document, original, state)
     if state.object != state.content_hash:
-        working.withheld = withhold(document, secrets_in(stores, document.text))
+        waiting = {
+            index: record.reason
+            for index, record in enumerate(working.known)
+            if record is not None and record.status is Status.WITHHELD and record.reason.startswith("review:")
+        }
+        working.withheld = also(withhold(document, secrets_in(stores, document.text)), document, waiting)
     return working
 
 

@@ -15,13 +15,15 @@ from memoranda.domain.checkpoint import CheckpointReason
 from memoranda.domain.editing import apply_splices, splices
 from memoranda.domain.entry import Committed, Entry, FileEdit, FileState, FoundFile
 from memoranda.domain.markdown import parse
-from memoranda.domain.operation import Batch, Observe
+from memoranda.domain.operation import Batch, FileOperation, Observe
+from memoranda.domain.proposal import Decision
 from memoranda.domain.scope import EXTERNAL, Scope
 from memoranda.domain.times import days_before
 from memoranda.domain.withheld import fill, withhold
 from memoranda.errors import BackendError, Conflict, IntegrityError
-from memoranda.services.planning import Plan
+from memoranda.services.plan import Plan
 from memoranda.services.secret_text import secrets_in
+from memoranda.services.sessions import door_for
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import WorkingFile, decode, kept_content, readable_text
 
@@ -50,22 +52,35 @@ def entry_of(stores: Stores, plan: Plan, *, observed: bool = False, first_run: b
                 states.append(FileState(working.path, seen.content_hash, edit.after, seen.size, seen.stamp))
         if not working.exists and working.state is not None:
             forgotten.append(working.path)
-        if edit.before_hash != edit.after_hash:
+        if edit.before_hash != edit.after_hash or edit.before != edit.after:
             edits.append(edit)
+    kept = [edit for edit in edits if edit.before_hash != edit.after_hash]
     return Entry(
         batch_id=stores.ids.new("bat"),
         at=plan.at,
         author=plan.batch.author,
         scope=plan.batch.scope,
         reason=plan.batch.reason,
-        checkpoint_id="" if first_run or not edits else stores.ids.new("cp"),
+        checkpoint_id="" if first_run or not kept else stores.ids.new("cp"),
         edits=tuple(edits),
         changes=tuple(plan.changes),
         texts=dict(plan.texts),
         states=tuple(states),
         forgotten=tuple(forgotten),
         corroborated=tuple(plan.corroborated),
+        tombstones=tuple(plan.tombstones),
+        lifted=tuple(dict.fromkeys(plan.lifted)),
+        proposals=tuple(plan.proposals),
+        decision=_decided(plan),
     )
+
+
+def _decided(plan: Plan) -> Decision | None:
+    decision = plan.batch.decision
+    if decision is None:
+        return None
+    made = (change.record.id for change in plan.changes if change.kind in ("record.created", "record.admitted"))
+    return replace(decision, successors=tuple(made))
 
 
 def _edit_of(stores: Stores, working: WorkingFile) -> FileEdit:
@@ -93,13 +108,14 @@ def observation(stores: Stores, scope: Scope, path: str, found: tuple[bytes, Fou
     else:
         data, state = found
         operation = Observe(path, decode(data, path), stores.prints.content(data), state.size, state.stamp)
-    return Batch(EXTERNAL, scope, (operation,), "edit")
+    return Batch(EXTERNAL, scope, (operation,), "edit", door=door_for(stores, scope, stores.external_edits))
 
 
 def conflict_entry(stores: Stores, batch: Batch, offered: str) -> Entry:
     """Return an entry that changes nothing and keeps what was offered."""
     reason: CheckpointReason = "conflict"
-    edits = tuple(FileEdit(operation.path, "", "", "", "", ()) for operation in batch.operations)
+    paths = [operation.path for operation in batch.operations if isinstance(operation, FileOperation)]
+    edits = tuple(FileEdit(path, "", "", "", "", ()) for path in paths)
     return Entry(
         batch_id=stores.ids.new("bat"), at=stores.clock.now(), author=batch.author, scope=batch.scope, reason=reason,
         checkpoint_id=stores.ids.new("cp"), edits=edits, changes=(), texts={}, kept_text=offered,
@@ -120,6 +136,9 @@ def write(stores: Stores, plan: Plan, entry: Entry) -> tuple[Entry, Committed]:
         for index, edit in enumerate(entry.edits):
             working = plan.files[edit.path]
             data = working.document.text.encode() if working.exists else None
+            if edit.before_hash == edit.after_hash:
+                states.extend([replace(working.state, object=edit.after)] if working.state else [])
+                continue
             try:
                 found = stores.documents.replace(
                     entry.scope, edit.path, expected=working.original, data=data, token=_token(entry, index)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -93,5 +93,47 @@ def store_key(state: Path, key: bytes) -> None:
     try:
         temporary = path.with_name(f"key-{os.getpid()}-{os.urandom(4).hex()}")
         atomic.replace(path, temporary, expected=None, data=key, mode=0o600)
+    except OSError as error:
+        raise BackendError(f"{path}: {error.strerror}") from error
+
+
+def foreign_keys(state: Path) -> Callable[[], Sequence[bytes]]:
+    """Return a look at the tombstone keys that came with archives of other homes, `.state/keys/<name>`.
+
+    Each call looks again where the folder has changed: another process may have imported. A damaged key raises
+    IntegrityError, for its tombstones would not bind.
+    """
+    folder = state / "keys"
+    seen: tuple[int, Sequence[bytes]] = (-1, ())
+
+    def keys() -> Sequence[bytes]:
+        nonlocal seen
+        try:
+            stamp = folder.stat().st_mtime_ns
+        except FileNotFoundError:
+            return ()
+        if stamp != seen[0]:
+            found = tuple(path.read_bytes() for path in sorted(folder.iterdir()) if "-" not in path.name)
+            if any(len(key) != KEY_BYTES for key in found):
+                raise IntegrityError(f"a tombstone key in {folder} is damaged; put it back from its archive")
+            seen = (stamp, found)
+        return seen[1]
+
+    return keys
+
+
+def store_foreign_key(state: Path, name: str, key: bytes) -> None:
+    """Keep the tombstone key of another home under its name, durably.
+
+    Raises:
+        BackendError: it cannot be written.
+    """
+    folder = state / "keys"
+    path = folder / name
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if not path.exists():
+            temporary = folder / f"{name}-{os.getpid()}-{os.urandom(4).hex()}"
+            atomic.replace(path, temporary, expected=None, data=key, mode=0o600)
     except OSError as error:
         raise BackendError(f"{path}: {error.strerror}") from error

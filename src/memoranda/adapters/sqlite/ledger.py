@@ -13,8 +13,10 @@ import apsw
 
 from memoranda.adapters.sqlite import ledger_rows as rows
 from memoranda.adapters.sqlite.connection import connect, foreign_errors, transaction
+from memoranda.adapters.sqlite.json_form import canonical
 from memoranda.adapters.sqlite.ledger_reads import LedgerReads
 from memoranda.adapters.sqlite.ledger_schema import migrate
+from memoranda.adapters.sqlite.ledger_trust import TrustWrites
 from memoranda.adapters.sqlite.ledger_verify import verify
 from memoranda.adapters.sqlite.objects import Objects
 from memoranda.domain.editing import apply_splices
@@ -30,7 +32,7 @@ _EVENTS = "SELECT seq, at, principal, kind, scope, subject, payload_hash, prev_h
 _PUT_RECORD = f"INSERT OR REPLACE INTO records VALUES({','.join('?' * len(rows.COLUMNS))})"
 
 
-class SqliteLedger(LedgerReads):
+class SqliteLedger(LedgerReads, TrustWrites):
     """One ledger file. One connection under one lock: transactions are short, and threads must not share one."""
 
     def __init__(self, path: Path, fingerprints: Fingerprints) -> None:
@@ -130,6 +132,7 @@ class SqliteLedger(LedgerReads):
             )
         for edit in entry.edits:
             self._keep_content(edit)
+        self._trust(db, entry)
         db.execute("DELETE FROM intents WHERE id=?", (entry.batch_id,))
         return Committed(previous, seq)
 
@@ -201,7 +204,7 @@ class SqliteLedger(LedgerReads):
     ) -> int:
         last = db.execute("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1").fetchone()
         seq, previous = (last[0] + 1, last[1]) if last else (1, "")
-        text, salt = rows.canonical(payload), os.urandom(SALT_BYTES)
+        text, salt = canonical(payload), os.urandom(SALT_BYTES)
         payload_hash = self._prints.payload(salt, text)
         fields = (str(seq), at, str(author), kind, str(scope), subject, payload_hash)
         db.execute(
@@ -256,6 +259,7 @@ class SqliteLedger(LedgerReads):
             "SELECT 1 FROM checkpoint_files WHERE after=?",
             "SELECT 1 FROM files WHERE object=?",
             "SELECT 1 FROM records WHERE block_hash=?",
+            "SELECT 1 FROM proposals WHERE instr(operations, ?)",
         ):
             if db.execute(query, (name,)).get is not None:
                 return True

@@ -82,7 +82,7 @@ class LedgerReads:
     def with_text(self, scope: Scope, block_hash: str, statuses: Sequence[Status]) -> Record | None:
         """Return the record with these exact bytes in one of these states that was retired last."""
         found = self._records(
-            f"block_hash=? AND scope=? AND status IN ({','.join('?' * len(statuses))}) "
+            f"block_hash=? AND scope=? AND reason='' AND status IN ({','.join('?' * len(statuses))}) "
             "ORDER BY retired_at DESC, id DESC LIMIT 1",
             (block_hash, str(scope), *(status.value for status in statuses)),
         )

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, get_args
 
+from memoranda.adapters.sqlite.intent_rows import trust_in, trust_out
+from memoranda.adapters.sqlite.json_form import canonical
 from memoranda.domain.checkpoint import CheckpointReason
 from memoranda.domain.entry import Change, Entry, FileEdit, FileState
 from memoranda.domain.record import Epistemic, Kind, Provenance, Record, Status, Trust
@@ -17,18 +19,14 @@ COLUMNS = (
     "id", "scope", "path", "block_hash", "occurrence", "value_key", "near_key", "heading", "grp", "kind", "title",
     "description", "tags", "trust", "status", "reason", "author", "provenance", "valid_from", "valid_to",
     "recorded_at", "retired_at", "supersedes", "superseded_by", "derived_from", "ever_quarantined", "pinned",
+    "capped", "retired_by",
 )  # fmt: skip
 
 
 _DEFAULTS: dict[str, object] = {
     "occurrence": 1, "heading": "[]", "tags": "[]", "derived_from": "[]", "provenance": "{}", "kind": "fact",
-    "ever_quarantined": 0, "pinned": 0,
+    "ever_quarantined": 0, "pinned": 0, "capped": 0,
 }  # fmt: skip
-
-
-def canonical(value: object) -> str:
-    """Write JSON in the one form that is hashed: sorted keys, no spaces, no escapes of Unicode."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def to_row(record: Record) -> tuple[str | int, ...]:
@@ -40,6 +38,7 @@ def to_row(record: Record) -> tuple[str | int, ...]:
         str(record.author), _provenance_out(record.provenance), record.valid_from, record.valid_to,
         record.recorded_at, record.retired_at, record.supersedes, record.superseded_by,
         canonical(list(record.derived_from)), int(record.ever_quarantined), int(record.pinned),
+        int(record.capped), record.retired_by,
     )  # fmt: skip
 
 
@@ -74,6 +73,7 @@ def _of_row(row: tuple[Any, ...]) -> Record:
         reason=row[15], author=_principal(row[16]), provenance=_provenance_in(row[17]), valid_from=row[18],
         valid_to=row[19], recorded_at=row[20], retired_at=row[21], supersedes=row[22], superseded_by=row[23],
         derived_from=_list(row[24]), ever_quarantined=bool(row[25]), pinned=bool(row[26]),
+        capped=bool(row[27]), retired_by=row[28],
     )  # fmt: skip
 
 
@@ -130,6 +130,7 @@ def intent_body(entry: Entry) -> str:
             "forgotten": list(entry.forgotten),
             "corroborated": list(entry.corroborated),
             "kept": entry.kept_text,
+            **trust_out(entry),
         }
     )
 
@@ -180,4 +181,5 @@ def _intent_of(batch_id: str, scope: str, fields: dict[str, Any]) -> Entry:
         forgotten=tuple(fields["forgotten"]),
         corroborated=tuple(fields["corroborated"]),
         kept_text=fields["kept"],
+        **trust_in(fields),
     )

@@ -55,7 +55,36 @@ CREATE INDEX checkpoint_files_after ON checkpoint_files(after);
 CREATE TABLE intents(id TEXT PRIMARY KEY, scope TEXT NOT NULL, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST,)
+_TRUST = """
+ALTER TABLE records ADD COLUMN capped INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE records ADD COLUMN retired_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE objects ADD COLUMN erased TEXT NOT NULL DEFAULT '';
+CREATE TABLE tombstones(
+    id TEXT PRIMARY KEY, scope TEXT NOT NULL, value TEXT NOT NULL, near TEXT NOT NULL, binds TEXT NOT NULL,
+    author TEXT NOT NULL, at TEXT NOT NULL, record_id TEXT NOT NULL, key_id TEXT NOT NULL,
+    lifted_at TEXT NOT NULL, lifted_by TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE INDEX tombstones_value ON tombstones(scope, value) WHERE lifted_at = '';
+CREATE INDEX tombstones_near ON tombstones(scope, near) WHERE lifted_at = '' AND near <> '';
+CREATE TABLE proposals(
+    id TEXT PRIMARY KEY, scope TEXT NOT NULL, kind TEXT NOT NULL, reason TEXT NOT NULL, author TEXT NOT NULL,
+    session_id TEXT NOT NULL, tainted INTEGER NOT NULL, at TEXT NOT NULL, expires_at TEXT NOT NULL,
+    operations TEXT NOT NULL, record_ids TEXT NOT NULL, content_hash TEXT NOT NULL, state TEXT NOT NULL,
+    decided_at TEXT NOT NULL, decided_by TEXT NOT NULL, rationale TEXT NOT NULL, successors TEXT NOT NULL)
+    STRICT, WITHOUT ROWID;
+CREATE INDEX proposals_waiting ON proposals(scope, id) WHERE state = 'pending';
+CREATE INDEX proposals_content ON proposals(scope, content_hash) WHERE state = 'pending';
+CREATE INDEX proposals_scope ON proposals(scope, id);
+CREATE TABLE proposal_records(
+    record_id TEXT NOT NULL, proposal_id TEXT NOT NULL, PRIMARY KEY(record_id, proposal_id)) STRICT, WITHOUT ROWID;
+CREATE TABLE sessions(
+    id TEXT PRIMARY KEY, scope TEXT NOT NULL, key TEXT NOT NULL, audience TEXT NOT NULL, opened_at TEXT NOT NULL,
+    tainted_at TEXT NOT NULL, taint_source TEXT NOT NULL, closed_at TEXT NOT NULL, settled INTEGER NOT NULL)
+    STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX sessions_open ON sessions(scope, key) WHERE closed_at = '';
+CREATE INDEX sessions_unsettled ON sessions(scope, id) WHERE closed_at = '' OR settled = 0;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _TRUST)
 """Each runs once, in its own transaction, in order; a released one is never changed."""
 
 

@@ -8,52 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import apsw
 
 from memoranda.adapters.sqlite import ledger_rows as rows
 from memoranda.adapters.sqlite.connection import rows_of
+from memoranda.adapters.sqlite.ledger_replay import Replay
+from memoranda.adapters.sqlite.ledger_trust import PROPOSAL, SESSION, STONE
 from memoranda.adapters.sqlite.objects import Objects
 from memoranda.domain.fingerprint import Fingerprints
-from memoranda.domain.policy import writes_as_person
 from memoranda.domain.report import Problem, Progress
-from memoranda.domain.scope import Principal
 from memoranda.errors import IntegrityError
 
 _EVERY = 2_000
 _REASON = rows.COLUMNS.index("reason")
-
-
-class _Replay:
-    """What the tables should hold after the events so far."""
-
-    def __init__(self) -> None:
-        self.records: dict[str, tuple[object, ...]] = {}
-        self.files: dict[tuple[str, str], tuple[str, str, int]] = {}
-        self.checkpoints: dict[str, tuple[tuple[object, ...], list[list[object]]]] = {}
-        self.pruned = False
-
-    def apply(self, seq: int, at: str, principal: str, kind: str, scope: str, payload: dict[str, Any]) -> None:
-        if kind.startswith("record."):
-            row = rows.row_of_payload(payload["record"])
-            self.records[str(row[0])] = row
-        elif kind == "checkpoints.pruned":
-            self.pruned = True
-            for checkpoint in payload["checkpoints"]:
-                self.checkpoints.pop(checkpoint, None)
-        elif kind in ("batch.committed", "batch.discarded"):
-            if "checkpoint" in payload:
-                head = (seq, at, scope, payload["reason"], principal)
-                files = [[position, *file[:3]] for position, file in enumerate(payload["files"])]
-                self.checkpoints[payload["checkpoint"]] = (head, files)
-            if kind == "batch.committed":
-                for path, _, after, content_hash in payload["files"]:
-                    before = self.files.get((scope, path), ("", "", 0))
-                    by_person = bool(after) and (
-                        bool(before[2]) or writes_as_person(Principal.parse(principal), payload["reason"])
-                    )
-                    self.files[scope, path] = (after, content_hash, int(by_person))
+_RECORD_IDS, _OPERATIONS = PROPOSAL.index("record_ids"), PROPOSAL.index("operations")
 
 
 def verify(
@@ -63,16 +32,17 @@ def verify(
     for (message,) in db.execute("PRAGMA integrity_check(20)").fetchall():
         if message != "ok":
             yield Problem("chain", "ledger.db", f"the database file is damaged: {message}")
-    replay = _Replay()
+    replay = Replay()
     yield from _chain(db, prints, replay, progress)
     yield from _records(db, replay)
     yield from _files(db, replay)
+    yield from _trust(db, replay)
     yield from _checkpoints(db, replay)
     yield from _objects(db, objects, replay, progress)
 
 
 def _chain(
-    db: apsw.Connection, prints: Fingerprints, replay: _Replay, progress: Progress | None
+    db: apsw.Connection, prints: Fingerprints, replay: Replay, progress: Progress | None
 ) -> Iterator[Problem | tuple[str, int]]:
     total = int(db.execute("SELECT count(*) FROM events").get)
     query = (
@@ -80,12 +50,15 @@ def _chain(
         "FROM events e LEFT JOIN event_salts s ON s.seq=e.seq ORDER BY e.seq"
     )
     previous, expected = "", 1
+    emptied: list[int] = []
     for row in db.execute(query):
         seq, at, principal, kind, scope, subject, payload, payload_hash, prev_hash, digest, salt = row
         name = f"event {seq}"
         if seq != expected:
             yield Problem("chain", name, f"event {expected} is missing before it")
-        if salt is None:
+        if salt is None and not payload:
+            emptied.append(seq)
+        elif salt is None:
             yield Problem("chain", name, "its salt is missing, so its payload cannot be proven")
         elif prints.payload(salt, payload) != payload_hash:
             yield Problem("chain", name, "its payload or salt was changed")
@@ -95,16 +68,20 @@ def _chain(
         if prints.event(fields, prev_hash) != digest:
             yield Problem("chain", name, "its fields do not fit its hash")
         try:
-            replay.apply(seq, at, principal, kind, scope, json.loads(payload))
+            replay.apply(seq, at, principal, kind, scope, subject, payload)
         except (ValueError, KeyError, TypeError):
             yield Problem("chain", name, "its payload cannot be read")
         previous, expected = digest, seq + 1
         if progress and seq % _EVERY == 0:
             progress("checking events", seq, total)
+    unnamed = (seq for seq in emptied if seq not in replay.erased_events)
+    yield from (
+        Problem("chain", f"event {seq}", "its payload and salt are missing, no erasure names it") for seq in unnamed
+    )
     yield "events", total
 
 
-def _records(db: apsw.Connection, replay: _Replay) -> Iterator[Problem | tuple[str, int]]:
+def _records(db: apsw.Connection, replay: Replay) -> Iterator[Problem | tuple[str, int]]:
     seen = 0
     waiting = dict(replay.records)
     for row in db.execute(f"SELECT {','.join(rows.COLUMNS)} FROM records"):
@@ -120,7 +97,7 @@ def _records(db: apsw.Connection, replay: _Replay) -> Iterator[Problem | tuple[s
     yield "records", seen
 
 
-def _files(db: apsw.Connection, replay: _Replay) -> Iterator[Problem | tuple[str, int]]:
+def _files(db: apsw.Connection, replay: Replay) -> Iterator[Problem | tuple[str, int]]:
     seen = 0
     waiting = {place: after for place, after in replay.files.items() if after[0]}
     for scope, path, *held in rows_of(db, "SELECT scope, path, object, content_hash, by_person FROM files"):
@@ -132,7 +109,34 @@ def _files(db: apsw.Connection, replay: _Replay) -> Iterator[Problem | tuple[str
     yield "known files", seen
 
 
-def _checkpoints(db: apsw.Connection, replay: _Replay) -> Iterator[Problem | tuple[str, int]]:
+def _trust(db: apsw.Connection, replay: Replay) -> Iterator[Problem | tuple[str, int]]:
+    """Tombstones, proposals and sessions; whether a sync has followed a closed session is outside the chain."""
+    session = tuple(name for name in SESSION if name != "settled")
+    for table, names, expected in (
+        ("tombstones", STONE, replay.tombstones),
+        ("proposals", PROPOSAL, replay.proposals),
+        ("sessions", session, replay.sessions),
+    ):
+        waiting = dict(expected)
+        seen = 0
+        for row in rows_of(db, f"SELECT {','.join(names)} FROM {table}"):
+            seen += 1
+            was = waiting.pop(row[0], None)
+            if was is None:
+                yield Problem(table, str(row[0]), f"no event knows this row of {table}")
+            elif tuple(row) != was:
+                changed = [name for name, is_, had in zip(names, row, was, strict=True) if is_ != had]
+                yield Problem(table, str(row[0]), f"differs from the events in {', '.join(changed)}")
+        for ident in waiting:
+            yield Problem(table, ident, f"the events know this row of {table}, the table does not")
+        yield table, seen
+    named = {(ident, row[0]) for row in replay.proposals.values() for ident in json.loads(str(row[_RECORD_IDS]))}
+    held = set(rows_of(db, "SELECT record_id, proposal_id FROM proposal_records"))
+    for record_id, proposal_id in sorted(named ^ held):
+        yield Problem("proposals", str(proposal_id), f"its record {record_id} is not listed as the events say")
+
+
+def _checkpoints(db: apsw.Connection, replay: Replay) -> Iterator[Problem | tuple[str, int]]:
     seen = 0
     waiting = dict(replay.checkpoints)
     for checkpoint, *head in rows_of(db, "SELECT id, seq, at, scope, reason, author FROM checkpoints"):
@@ -150,12 +154,16 @@ def _checkpoints(db: apsw.Connection, replay: _Replay) -> Iterator[Problem | tup
 
 
 def _objects(
-    db: apsw.Connection, objects: Objects, replay: _Replay, progress: Progress | None
+    db: apsw.Connection, objects: Objects, replay: Replay, progress: Progress | None
 ) -> Iterator[Problem | tuple[str, int]]:
-    needed = {str(row[3]) for row in replay.records.values() if not str(row[_REASON]).startswith("secret:")}
+    withheld = ("secret:", "review:")
+    needed = {str(row[3]) for row in replay.records.values() if row[3] and not str(row[_REASON]).startswith(withheld)}
     needed.update(after for after, _, _ in replay.files.values() if after)
     for _, files in replay.checkpoints.values():
         needed.update(str(file[2]) for file in files if file[2])
+    for row in replay.proposals.values():
+        needed.update(_texts_named(str(row[_OPERATIONS])))
+    needed -= {name for name, left in replay.erased_objects.items() if not left}
     total = int(db.execute("SELECT count(*) FROM objects").get)
     seen = 0
     for name in objects.names():
@@ -165,6 +173,8 @@ def _objects(
             objects.get(name)
         except IntegrityError as error:
             yield Problem("objects", f"object {name}", str(error))
+        if objects.after_erasing(name) != replay.erased_objects.get(name, ""):
+            yield Problem("objects", f"object {name}", "what was erased from it differs from the events")
         if progress and seen % _EVERY == 0:
             progress("checking objects", seen, total)
     for name in sorted(needed):
@@ -173,7 +183,16 @@ def _objects(
     yield "objects", seen
 
 
-def _depths(db: apsw.Connection, replay: _Replay) -> Iterator[Problem]:
+def _texts_named(operations: str) -> Iterator[str]:
+    """Names of the texts in a proposal's operations."""
+    try:
+        for row in json.loads(operations):
+            yield from (str(row[name]) for name in ("text", "body") if name in row)
+    except (ValueError, TypeError):
+        return
+
+
+def _depths(db: apsw.Connection, replay: Replay) -> Iterator[Problem]:
     """The depth of every object: how many differences build on it in a row; what was pruned may have been more."""
     rows_ = {name: (base, depth) for name, base, depth in db.execute("SELECT name, base, depth FROM objects")}
     real = dict.fromkeys(rows_, 0)

@@ -27,14 +27,14 @@ class Objects:
     """The `objects` table of one ledger connection; `name_of` is the keyed content hash."""
 
     def __init__(self, connection: apsw.Connection, name_of: Callable[[str], str]) -> None:
-        self._db, self._name_of = connection, name_of
+        self._db, self.name_of = connection, name_of
 
     def put(self, name: str, text: str) -> None:
         """Keep a text under its name; nothing happens where it is kept already."""
         if self._db.execute("SELECT 1 FROM objects WHERE name=?", (name,)).get is not None:
             return
         codec, data = _pack(text)
-        self._db.execute("INSERT INTO objects VALUES(?,?,'',0,?)", (name, codec, data))
+        self._db.execute("INSERT INTO objects VALUES(?,?,'',0,?,'')", (name, codec, data))
 
     def get(self, name: str) -> str | None:
         """Return a text; None where there is none.
@@ -43,9 +43,13 @@ class Objects:
             IntegrityError: the stored bytes are not the text that the name stands for.
         """
         text = self._expand(name)
-        if text is not None and self._name_of(text) != name:
-            raise IntegrityError(f"object {name} is damaged: its content has another hash")
-        return text
+        if text is None or self.name_of(text) in (name, self.after_erasing(name)):
+            return text
+        raise IntegrityError(f"object {name} is damaged: its content has another hash")
+
+    def after_erasing(self, name: str) -> str:
+        """Return the hash of the content that is left after something was erased from a text, "" where nothing was."""
+        return str(self._db.execute("SELECT erased FROM objects WHERE name=?", (name,)).get or "")
 
     def _expand(self, name: str) -> str | None:
         steps: list[bytes] = []

@@ -1,0 +1,64 @@
+"""The operator's handle: review, trust, erase. It is made by `Memory.operator`, which asks for the credential."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memoranda.domain.operation import Adopt, Batch, Retier
+from memoranda.domain.outcome import BatchOutcome
+from memoranda.domain.proposal import Proposal, Verdict
+from memoranda.domain.record import Provenance, Record, Trust
+from memoranda.domain.report import Waiting
+from memoranda.domain.scope import Principal, Scope
+from memoranda.errors import NotFound
+from memoranda.memory.parts import Parts
+from memoranda.services import gateway, review
+
+
+class Operator:
+    """A person with the operator's credential: the only one who rules on what waits, changes trust, and erases."""
+
+    def __init__(self, parts: Parts, principal: Principal) -> None:
+        self._parts, self.principal = parts, principal
+
+    def waiting(self, *, scope: Scope | None = None, pending: bool = True, limit: int = 50) -> tuple[Proposal, ...]:
+        """Return what waits, oldest first, in one scope or in all; without `pending` what was decided too."""
+        scopes = None if scope is None else [scope]
+        return review.listed(self._parts.stores, scopes, pending=pending, limit=limit)
+
+    def show(self, proposal_id: str) -> Waiting:
+        """Return one proposal with all that it offers. Raises NotFound."""
+        return review.shown(self._parts.stores, None, proposal_id)
+
+    def approve(
+        self, proposal_id: str, content_hash: str, *, rationale: str = "", only: Sequence[str] = ()
+    ) -> BatchOutcome:
+        """Let a proposal take effect; `content_hash` is that of what was read. Raises NotFound, Ruled."""
+        return self._decide(proposal_id, "approved", content_hash, rationale, only)
+
+    def reject(self, proposal_id: str, content_hash: str, *, rationale: str = "") -> BatchOutcome:
+        """Rule against a proposal: what it offers is rejected for ever. Raises NotFound, Ruled."""
+        return self._decide(proposal_id, "rejected", content_hash, rationale, ())
+
+    def _decide(
+        self, proposal_id: str, verdict: Verdict, content_hash: str, rationale: str, only: Sequence[str]
+    ) -> BatchOutcome:
+        return review.decide(
+            self._parts.stores, self.principal, None, proposal_id, verdict, content_hash=content_hash,
+            rationale=rationale, only=only,
+        )  # fmt: skip
+
+    def retier(self, record_id: str, trust: Trust, *, evidence: Sequence[str] = ()) -> BatchOutcome:
+        """Change how far a record is believed, up to `agent_verified`; raising needs evidence that resolves."""
+        return self._on_record(record_id, Retier(record_id, trust, tuple(evidence)), "retier")
+
+    def adopt(self, record_id: str) -> BatchOutcome:
+        """Make a record's text the operator's own, without its lineage. Raises NotFound."""
+        return self._on_record(record_id, Adopt(record_id), "adopt")
+
+    def _on_record(self, record_id: str, operation: Retier | Adopt, reason: str) -> BatchOutcome:
+        record: Record | None = self._parts.stores.ledger.record(record_id)
+        if record is None:
+            raise NotFound("record not found")
+        batch = Batch(self.principal, record.scope, (operation,), reason, Provenance(tool=reason))  # type: ignore[arg-type]  # both are reasons
+        return gateway.commit(self._parts.stores, batch)

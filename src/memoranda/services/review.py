@@ -1,0 +1,222 @@
+"""Where a person rules on what waits: list, show, approve, reject. A decision names what was read."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memoranda.domain.operation import (
+    Admit,
+    Append,
+    Batch,
+    Create,
+    Cut,
+    Operation,
+    Origin,
+    RecordOperation,
+    Reject,
+    Remove,
+    ReplaceFile,
+    Supersede,
+)
+from memoranda.domain.outcome import BatchOutcome, Conflicted, Refused, Saved
+from memoranda.domain.proposal import MAX_RATIONALE_BYTES, Decision, Proposal, Verdict
+from memoranda.domain.record import Provenance, Record, Status
+from memoranda.domain.report import Waiting
+from memoranda.domain.scope import Principal, Scope
+from memoranda.errors import InvalidInput, NotFound, Ruled
+from memoranda.services import gateway
+from memoranda.services.stores import Stores
+
+MAX_LISTED = 200
+
+
+def listed(
+    stores: Stores, scopes: Sequence[Scope] | None, *, pending: bool = True, limit: int = 50
+) -> tuple[Proposal, ...]:
+    """Return what waits in these scopes (None: in all), oldest first; without `pending` what was decided too.
+
+    Raises:
+        InvalidInput: `limit` is not 1 to 200.
+    """
+    if not 1 <= limit <= MAX_LISTED:
+        raise InvalidInput(f"limit {limit} is out of range: use 1 to {MAX_LISTED}")
+    now = stores.clock.now()
+    found = stores.ledger.proposals(scopes, pending=pending, limit=limit)
+    return tuple(replace(item, state=item.state_at(now)) for item in found)
+
+
+def find(stores: Stores, scopes: Sequence[Scope] | None, proposal_id: str) -> Proposal:
+    """Return one proposal; raises NotFound, alike for an unknown id and one of a scope that may not be read."""
+    found = stores.ledger.proposal(proposal_id)
+    if found is None or (scopes is not None and found.scope not in scopes):
+        raise NotFound("nothing with this id waits; `memoranda review list` shows what does")
+    return replace(found, state=found.state_at(stores.clock.now()))
+
+
+def shown(stores: Stores, scopes: Sequence[Scope] | None, proposal_id: str) -> Waiting:
+    """Return a proposal with what it offers and what it would do, for a person's eyes."""
+    proposal = find(stores, scopes, proposal_id)
+    records = [record for record in map(stores.ledger.record, proposal.record_ids) if record is not None]
+    texts = tuple(_text(stores, record) for record in records)
+    return Waiting(proposal, tuple(records), texts, tuple(_line(stores, item) for item in proposal.operations))
+
+
+def _text(stores: Stores, record: Record) -> str:
+    if record.status is not Status.WITHHELD:
+        return stores.ledger.text(record.block_hash) or ""
+    found = stores.documents.read(record.scope, record.path)
+    for block in stores.parsed.parse(record.scope, record.path, found[0].decode()).blocks if found else ():
+        if stores.prints.content(block.text) == record.block_hash:
+            return block.text
+    return ""
+
+
+def _line(stores: Stores, operation: Operation) -> str:
+    """Say in one line, and as a diff where there is one, what an operation would do."""
+    match operation:
+        case Append() | ReplaceFile() | Create() | Cut():
+            return _about_text(operation)
+        case Supersede() | Remove():
+            return _about_record(stores, operation)
+        case Admit():
+            return f"let {operation.record_id} count, as it stands in its file"
+        case _:
+            about = getattr(operation, "record_id", "") or getattr(operation, "path", "")
+            return f"{_VERBS.get(type(operation).__name__, 'change')} {about}".rstrip()
+
+
+def _about_text(operation: Append | ReplaceFile | Create | Cut) -> str:
+    match operation:
+        case Append():
+            return f"add to {operation.path}:\n{_marked(operation.text, '+')}"
+        case Create():
+            title = f" under the heading {operation.details.title!r}" if operation.details.title else ""
+            return f"add to {operation.path}{title}:\n{_marked(operation.body, '+')}"
+        case ReplaceFile():
+            return f"replace {operation.path} by:\n{_marked(operation.text, '+')}"
+        case Cut():
+            return f"remove from {operation.path}:\n{_marked(operation.text, '-')}"
+
+
+_VERBS = {
+    "DeleteFile": "remove the whole file",
+    "Restore": "bring back an earlier content of",
+    "Retier": "change the trust of",
+}
+
+
+def _about_record(stores: Stores, operation: Supersede | Remove) -> str:
+    record = stores.ledger.record(operation.record_id)
+    old = (stores.ledger.text(record.block_hash) or "") if record else ""
+    where = f"{operation.record_id} in {record.path}" if record else operation.record_id
+    if isinstance(operation, Remove):
+        return f"remove {where}:\n{_marked(old, '-')}"
+    lines = difflib.ndiff(old.splitlines(), operation.body.splitlines())
+    return "\n".join([f"change {where}:", *(line for line in lines if not line.startswith("?"))])
+
+
+def _marked(text: str, mark: str) -> str:
+    return "\n".join(f"{mark} {line}" for line in text.splitlines())
+
+
+def decide(
+    stores: Stores,
+    operator: Principal,
+    scopes: Sequence[Scope] | None,
+    proposal_id: str,
+    verdict: Verdict,
+    *,
+    content_hash: str,
+    rationale: str = "",
+    only: Sequence[str] = (),
+) -> BatchOutcome:
+    """Rule on a proposal. Deciding the same twice is one decision.
+
+    `content_hash` is that of the proposal that was read. `only` approves those of its operations that are about these
+    records.
+
+    Raises:
+        NotFound: unknown, or of a scope that may not be read.
+        InvalidInput: the rationale is longer than 400 bytes.
+        Ruled: the ruling cannot be made; `rule` says why (`content_mismatch`, `decided`, `expired`, `stale`,
+            `stale_update`, `successor_conflict`, `secret_detected`, …).
+    """
+    if len(rationale.encode()) > MAX_RATIONALE_BYTES:
+        raise InvalidInput(f"the rationale is longer than {MAX_RATIONALE_BYTES} bytes")
+    scope = find(stores, scopes, proposal_id).scope
+    with stores.locks.hold(scope):
+        proposal = find(stores, scopes, proposal_id)
+        gateway.observe(stores, scope, _paths(stores, proposal))
+        if proposal.state == verdict:
+            return BatchOutcome(proposal.id, (Saved(proposal.successors),))
+        if proposal.state != "pending":
+            after = f"; see {', '.join(proposal.successors)}" if proposal.successors else ""
+            raise Ruled(
+                "expired" if proposal.state == "expired" else "decided", f"it is {proposal.state} already{after}"
+            )
+        if content_hash != proposal.content_hash:
+            raise Ruled("content_mismatch", "this is not what waits now; show it again and decide on that")
+        decision = Decision(
+            proposal_id=proposal.id, verdict=verdict, by=operator, content_hash=content_hash, rationale=rationale
+        )
+        batch = (
+            _approval(stores, operator, proposal, only)
+            if verdict == "approved"
+            else _rejection(stores, operator, proposal)
+        )
+        return _ruled(gateway.commit(stores, replace(batch, decision=decision)), proposal)
+
+
+def _paths(stores: Stores, proposal: Proposal) -> list[str]:
+    """The files that the proposal's records stand in: a person may have edited them since."""
+    records = [stores.ledger.record(ident) for ident in proposal.record_ids]
+    return sorted({record.path for record in records if record and record.status is Status.WITHHELD})
+
+
+def _still(stores: Stores, record_ids: Sequence[str]) -> list[Record]:
+    """Return those records that still wait."""
+    records = [stores.ledger.record(ident) for ident in record_ids]
+    return [record for record in records if record and record.status in (Status.QUARANTINED, Status.WITHHELD)]
+
+
+def _approval(stores: Stores, operator: Principal, proposal: Proposal, only: Sequence[str]) -> Batch:
+    still = _still(stores, proposal.record_ids)
+    waiting = [record for record in still if record.status is Status.QUARANTINED]
+    provenance = waiting[0].provenance if waiting else Provenance(session_id=proposal.session_id)
+    origin = Origin(
+        author=proposal.author,
+        provenance=provenance,
+        by_value={record.value_key: record.id for record in waiting},
+        quarantined=proposal.tainted or (proposal.kind == "quarantine" and bool(waiting)),
+    )
+    here = {record.id for record in still}
+    operations = tuple(item for item in proposal.operations if not isinstance(item, Admit) or item.record_id in here)
+    if not operations:
+        raise Ruled("stale", "what waited is no longer in its file; it was changed or removed since")
+    if only:
+        operations = tuple(item for item in operations if isinstance(item, RecordOperation) and item.record_id in only)
+        if len(operations) != len(set(only)):
+            raise InvalidInput("some of these records are not among what the proposal is about")
+    return Batch(operator, proposal.scope, operations, "review", Provenance(tool="review"), origin=origin)
+
+
+def _rejection(stores: Stores, operator: Principal, proposal: Proposal) -> Batch:
+    operations = tuple(Reject(record.id) for record in _still(stores, proposal.record_ids))
+    return Batch(operator, proposal.scope, operations, "review", Provenance(tool="review"))
+
+
+_RULES = {"secret": "secret_detected", "not_found": "stale", "stale": "stale"}
+
+
+def _ruled(outcome: BatchOutcome, proposal: Proposal) -> BatchOutcome:
+    """Say why a ruling could not be carried out; the proposal waits on then."""
+    for item in outcome.items:
+        if isinstance(item, Refused):
+            is_update = any(isinstance(operation, Supersede) for operation in proposal.operations)
+            rule = _RULES.get(item.rule, item.rule)
+            raise Ruled("stale_update" if rule == "stale" and is_update else rule, item.message)
+        if isinstance(item, Conflicted):
+            raise Ruled("successor_conflict", item.message)
+    return outcome
