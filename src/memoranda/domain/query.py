@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time
 from typing import Literal
 
-from memoranda.domain.record import Kind, Trust
+from memoranda.domain.record import Kind, Status, Trust
 from memoranda.domain.scope import Scope
 from memoranda.errors import InvalidInput
 
@@ -36,6 +36,15 @@ class Filters:
     valid_at: str = ""
     since: str = ""
     until: str = ""
+
+    def believed_at(self, as_of: str) -> tuple[Filters, str]:
+        """Return the filters for a search in the past, and its time as it is stored.
+
+        What was true is asked for that same time, unless `valid_at` is given: who asks what was believed in March wants
+        what was then believed to be so in March. Raises InvalidInput for what is no time.
+        """
+        moment = _utc("as_of", as_of, end_of_day=True)
+        return self.in_utc(moment), moment
 
     def in_utc(self, now: str) -> Filters:
         """Return the same filters with times as they are stored, `valid_at` set to `now` where it is empty.
@@ -71,7 +80,8 @@ class Query:
     """One question to recall; see `docs/concepts.md` for the rules.
 
     `limit` is 1 to 64. `min_score` is the relevance bar on the best hit's raw cosine (0 to 1). `token_budget`
-    caps the text of all hits together, counted as characters / 4; 0 means no cap.
+    caps the text of all hits together, counted as characters / 4; 0 means no cap. `as_of` asks what the store believed
+    at that time (ISO 8601; a date alone means its end), "" for now.
     """
 
     text: str
@@ -82,6 +92,7 @@ class Query:
     min_score: float = 0.15
     token_budget: int = 0
     strategy: Strategy = "linear"
+    as_of: str = ""
 
     def __post_init__(self) -> None:
         if not 1 <= self.limit <= MAX_LIMIT:
@@ -96,7 +107,8 @@ class Query:
 class Hit:
     """One answer. `score` is comparable within one result only; `addends` sum to it, in words and numbers.
 
-    `line_start` and `line_end` count from 1 in the file as it is now; 0 where the file cannot be read.
+    `line_start` and `line_end` count from 1 in the file as it is now; 0 where the file cannot be read, and for what is
+    past: `status` and `retired_at` say so.
     """
 
     chunk_id: str
@@ -115,6 +127,10 @@ class Hit:
     trust: Trust
     author: str
     recorded_at: str
+    status: Status = Status.ACTIVE
+    valid_from: str = ""
+    valid_to: str = ""
+    retired_at: str = ""
 
     @property
     def citation(self) -> str:

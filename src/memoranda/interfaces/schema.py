@@ -12,10 +12,21 @@ from memoranda.errors import InvalidInput
 
 Schema = Mapping[str, object]
 
-KEYWORDS = frozenset({"type", "description", "default", "minimum", "maximum", "minLength", "maxLength"})
+KEYWORDS = frozenset(
+    {"type", "description", "default", "minimum", "maximum", "minLength", "maxLength", "enum", "maxItems"}
+)
 """Keywords of one argument that `check` understands; a test holds the tool table to them."""
 
-_TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool}
+MAX_ITEM_CHARS = 200
+"""Longest text in an array; the gateway counts the bytes."""
+
+_TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool, "array": list}
+
+
+def published(rule: Schema) -> dict[str, object]:
+    """Return an argument's rule as JSON Schema: what an array holds is said too."""
+    extra: dict[str, object] = {"items": {"type": "string"}} if rule["type"] == "array" else {}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in rule.items()} | extra
 
 
 def check(schema: Schema, arguments: Mapping[str, object]) -> dict[str, object]:
@@ -55,13 +66,27 @@ def _value(name: str, rule: Schema, value: object) -> object:
     right = isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
     if not right:
         raise InvalidInput(f"argument '{name}' must be of type {kind}")
-    if isinstance(value, str):
+    if isinstance(value, list):
+        _items(name, rule, value)
+    elif isinstance(value, str):
         _length(name, rule, value)
+        if "enum" in rule and value not in rule["enum"]:  # type: ignore[operator]  # a tuple in the tool table
+            raise InvalidInput(f"argument '{name}' must be one of {', '.join(rule['enum'])}")  # type: ignore[arg-type]  # the same
     elif isinstance(value, int):
         low, high = rule.get("minimum", value), rule.get("maximum", value)
         if not int(low) <= value <= int(high):  # type: ignore[call-overload]  # numbers in tools.py
             raise InvalidInput(f"argument '{name}' is out of range: use {low} to {high}")
     return value
+
+
+def _items(name: str, rule: Schema, value: list[object]) -> None:
+    """Every array of the tool table is one of texts."""
+    if not all(isinstance(item, str) for item in value):
+        raise InvalidInput(f"argument '{name}' must be a list of texts")
+    if len(value) > int(rule["maxItems"]):  # type: ignore[call-overload]  # a number in the tool table
+        raise InvalidInput(f"argument '{name}' has too many items: {rule['maxItems']} at most")
+    for item in value:
+        _length(name, {"minLength": 1, "maxLength": MAX_ITEM_CHARS}, str(item))
 
 
 def _length(name: str, rule: Schema, value: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from memoranda.domain.query import MAX_LIMIT
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.interfaces import schema, wire
+from memoranda.interfaces import recorder_tool, schema, wire
 from memoranda.interfaces.errors import ensure_done
 from memoranda.memory import Agent
 
@@ -24,6 +24,7 @@ MAX_CONTENT_CHARS = 51_200
 """A write holds at most 50 KiB; in characters this is the loosest bound, the gateway counts the bytes."""
 
 MAX_CHECKPOINTS = 100
+RECORDER = "memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Tool:
         """Return the JSON Schema of the arguments; unknown ones are refused."""
         return {
             "type": "object",
-            "properties": {name: dict(rule) for name, rule in self.properties.items()},
+            "properties": {name: schema.published(rule) for name, rule in self.properties.items()},
             "required": list(self.required),
             "additionalProperties": False,
         }
@@ -277,14 +278,38 @@ TOOLS: tuple[Tool, ...] = (
         idempotent=True,
         handler=_restore,
     ),
+    Tool(
+        name="memory_forget",
+        title="Forget on request",
+        description=recorder_tool.FORGET_DESCRIPTION,
+        properties=recorder_tool.FORGET_PROPERTIES,
+        required=("request",),
+        does="write",
+        destructive=True,
+        handler=recorder_tool.memory_forget,
+    ),
+    Tool(
+        name=RECORDER,
+        title="Record memories",
+        description=recorder_tool.DESCRIPTION,
+        properties=recorder_tool.PROPERTIES,
+        required=("action",),
+        does="write",
+        destructive=True,
+        handler=recorder_tool.memory,
+    ),
 )
 
 
-def offered(*, style: str, agent_write_mode: str) -> tuple[Tool, ...]:
-    """Return what the settings allow: no tool with style `off` or `prompt-only`, no writing with `off`."""
+def offered(*, style: str, agent_write_mode: str, recorder_tool: bool = True) -> tuple[Tool, ...]:
+    """Return what the settings allow.
+
+    No tool with style `off` or `prompt-only`, no writing with `off`, no `memory` where the recorder is switched off.
+    """
     if style in ("off", "prompt-only"):
         return ()
-    return tuple(tool for tool in TOOLS if tool.does == "read" or agent_write_mode != "off")
+    writable = tuple(tool for tool in TOOLS if tool.does == "read" or agent_write_mode != "off")
+    return tuple(tool for tool in writable if recorder_tool or tool.name != RECORDER)
 
 
 def call(tools: Sequence[Tool], name: str, caller: Caller, arguments: Mapping[str, object]) -> wire.Json:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from memoranda.domain.checkpoint import Checkpoint
 from memoranda.domain.outcome import BatchOutcome, Duplicate, Quarantined, Saved
 from memoranda.domain.query import Hit, RecallResult
-from memoranda.domain.record import Record
+from memoranda.domain.record import Record, Status
 from memoranda.domain.report import Chunk
 
 Json = dict[str, object]
@@ -55,6 +55,8 @@ def hit(found: Hit) -> Json:
         "author": found.author,
         "scope": str(found.scope),
         "recorded_at": found.recorded_at,
+        **{name: value for name in ("valid_from", "valid_to", "retired_at") if (value := getattr(found, name))},
+        **({} if found.status is Status.ACTIVE else {"status": str(found.status)}),
     }
 
 
@@ -128,11 +130,13 @@ def chunk(found: Chunk) -> Json:
 def _waiting(outcome: BatchOutcome) -> Json:
     """Return what was put into quarantine, or nothing."""
     waiting = [item for item in outcome.items if isinstance(item, Quarantined)]
-    if not waiting:
+    parts = [ident for item in outcome.items if isinstance(item, Saved) for ident in item.quarantined_ids]
+    if not waiting and not parts:
         return {}
     return {
-        "quarantined_ids": [ident for item in waiting for ident in item.record_ids],
-        "reason": waiting[0].reason,
+        "quarantined_ids": [*(ident for item in waiting for ident in item.record_ids), *parts],
+        "reason": waiting[0].reason if waiting else "a part of it",
+        "proposal_ids": [item.proposal_id for item in waiting if item.proposal_id],
     }
 
 
@@ -163,7 +167,7 @@ def deleted(outcome: BatchOutcome, *, file: str) -> Json:
     """
     made = [item for item in outcome.items if isinstance(item, Saved)]
     answer: Json = {
-        "deleted": not _waiting(outcome),
+        "deleted": any(item.removed_ids or item.matches for item in made) or not _waiting(outcome),
         "path": file,
         "file_deleted": any(change.deleted for change in outcome.files),
         "file_existed": any(change.existed for change in outcome.files),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memoranda.domain.checkpoint import Checkpoint
@@ -25,6 +26,8 @@ from memoranda.memory.recorder import Recorder
 from memoranda.services import checkpoints, reading
 from memoranda.services import sync as sync_service
 from memoranda.services.recall import recall
+from memoranda.services.recall_past import Past
+from memoranda.services.visibility import rejected
 
 if TYPE_CHECKING:
     from memoranda.memory.session import Session
@@ -92,8 +95,13 @@ class Agent(Recorder):
         min_score: float | None = None,
         token_budget: int = 0,
         strategy: Strategy | None = None,
+        as_of: str = "",
+        valid_at: str = "",
     ) -> RecallResult:
-        """Search everything this caller may read; see `Query` for the ranges."""
+        """Search everything this caller may read; see `Query` for the ranges.
+
+        `as_of` asks what was believed at a time, `valid_at` what was true at one; both may be given.
+        """
         self._guard()
         config, stores = self._parts.config, self._parts.stores
         query = Query(
@@ -101,7 +109,8 @@ class Agent(Recorder):
             limit=limit,
             mode=mode,
             grain=grain,
-            filters=filters or Filters(),
+            filters=replace(filters or Filters(), valid_at=valid_at or (filters.valid_at if filters else "")),
+            as_of=as_of,
             min_score=config.min_score if min_score is None else min_score,
             token_budget=token_budget,
             strategy=strategy or config.search_merge_strategy,
@@ -113,6 +122,7 @@ class Agent(Recorder):
             embedder=None if mode == "keyword" else self._parts.embedders.open(),
             clock_now=stores.clock.now,
             locate=reading.Places(stores).locate,
+            past=Past(stores.ledger.believed, partial(rejected, stores)),
         )
         return replace(
             result,
@@ -165,12 +175,12 @@ class Agent(Recorder):
         """Return what `undo` would do, as diffs."""
         self._guard()
         sync_service.sync(self._parts.stores, [self.scope])
-        return checkpoints.undo_preview(self._parts.stores, self.scope, count)
+        return checkpoints.undo_preview(self._parts.stores, self.viewer, count)
 
     def diff(self, checkpoint_id: str) -> tuple[FileDiff, ...]:
         """Return what restoring a checkpoint would do, as diffs."""
         self._guard()
-        return checkpoints.diff(self._parts.stores, self.scope, checkpoint_id)
+        return checkpoints.diff(self._parts.stores, self.viewer, checkpoint_id)
 
     def history(self, record_id: str) -> History:
         """Return a record's versions and events. Raises NotFound."""
@@ -180,11 +190,11 @@ class Agent(Recorder):
     def blame(self, file: str) -> tuple[BlameLine, ...]:
         """Return every block of a file with its record. Raises NotFound."""
         self._guard()
-        return reading.blame(self._parts.stores, self.scope, file)
+        return reading.blame(self._parts.stores, self.viewer, file)
 
     def log(self, *, limit: int = 50, kind: str = "", subject: str = "", since: str = "") -> tuple[Event, ...]:
         """Return this scope's newest events; `kind` may be a prefix such as `record`."""
         self._guard()
         after = read_time(since) if since else ""
-        found = reading.log(self._parts.stores, self.scope, limit=limit, kind=kind, subject=subject, since=after)
+        found = reading.log(self._parts.stores, self.viewer, limit=limit, kind=kind, subject=subject, since=after)
         return tuple(found)

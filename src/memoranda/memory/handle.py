@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+from memoranda.domain.access import Action, require
 from memoranda.domain.checkpoint import CheckpointReason
 from memoranda.domain.operation import Batch, Operation
 from memoranda.domain.outcome import BatchOutcome, Saved
@@ -16,6 +17,12 @@ from memoranda.services.embedding import embed_pending
 
 _EMBED_AT_ONCE = 64
 """Passages a save embeds at most before it returns: its own, the newest; the rest is the watcher's."""
+
+
+_ACTIONS: dict[CheckpointReason, Action] = {
+    "delete": "agent.memory.delete", "forget": "agent.memory.delete", "propose": "team.memory.propose",
+}  # fmt: skip
+"""The action that a write needs, by its reason; all others write."""
 
 
 class Handle:
@@ -48,9 +55,9 @@ class Handle:
         scope: Scope | None = None,
     ) -> BatchOutcome:
         self._guard()
-        batch = Batch(
-            self.viewer.principal, scope or self.scope, (operation,), reason, self._provenance(tool), proposes=proposes
-        )
+        goal = scope or self.scope
+        require(self.viewer, _ACTIONS.get(reason, "agent.memory.write"), goal)
+        batch = Batch(self.viewer.principal, goal, (operation,), reason, self._provenance(tool), proposes=proposes)
         return self._commit_batch(batch)
 
     def _commit_batch(self, batch: Batch) -> BatchOutcome:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memoranda.domain.access import require
 from memoranda.domain.operation import Adopt, Batch, Retier
 from memoranda.domain.outcome import BatchOutcome
 from memoranda.domain.proposal import Proposal, Verdict
 from memoranda.domain.record import Provenance, Record, Trust
 from memoranda.domain.report import Waiting
-from memoranda.domain.scope import Principal, Scope
+from memoranda.domain.scope import OPERATOR, REALM, Principal, Scope, Viewer
 from memoranda.errors import NotFound
 from memoranda.memory.parts import Parts
 from memoranda.services import gateway, review
@@ -20,9 +21,11 @@ class Operator:
 
     def __init__(self, parts: Parts, principal: Principal) -> None:
         self._parts, self.principal = parts, principal
+        self.viewer = Viewer(principal, OPERATOR, frozenset({OPERATOR, REALM}))
 
     def waiting(self, *, scope: Scope | None = None, pending: bool = True, limit: int = 50) -> tuple[Proposal, ...]:
         """Return what waits, oldest first, in one scope or in all; without `pending` what was decided too."""
+        require(self.viewer, "memory.quarantine.review", scope or OPERATOR)
         scopes = None if scope is None else [scope]
         return review.listed(self._parts.stores, scopes, pending=pending, limit=limit)
 
@@ -43,6 +46,7 @@ class Operator:
     def _decide(
         self, proposal_id: str, verdict: Verdict, content_hash: str, rationale: str, only: Sequence[str]
     ) -> BatchOutcome:
+        require(self.viewer, "memory.quarantine.review", OPERATOR)
         return review.decide(
             self._parts.stores, self.principal, None, proposal_id, verdict, content_hash=content_hash,
             rationale=rationale, only=only,
@@ -60,5 +64,6 @@ class Operator:
         record: Record | None = self._parts.stores.ledger.record(record_id)
         if record is None:
             raise NotFound("record not found")
+        require(self.viewer, "agent.memory.admin", record.scope)
         batch = Batch(self.principal, record.scope, (operation,), reason, Provenance(tool=reason))  # type: ignore[arg-type]  # both are reasons
         return gateway.commit(self._parts.stores, batch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from memoranda.domain.access import require
 from memoranda.domain.operation import Create, Remove, Supersede
 from memoranda.domain.outcome import BatchOutcome, Refused
 from memoranda.domain.policy import LONG_TERM, NOTES
@@ -71,6 +72,7 @@ class Recorder(Handle):
     def forget(self, request: str, *, dry_run: bool = False, limit: int = 6) -> ForgetResult:
         """Remove the one record that a request names exactly; anything unsure becomes a preview for a person."""
         self._guard()
+        require(self.viewer, "agent.memory.delete", self.scope)
         stores = self._parts.stores
         result = forgetting.forget(
             stores, self._candidates, self.viewer.principal, self.scope, request,

@@ -9,10 +9,11 @@ from memoranda.domain.operation import Batch, Restore
 from memoranda.domain.outcome import BatchOutcome
 from memoranda.domain.record import Provenance
 from memoranda.domain.report import FileDiff
-from memoranda.domain.scope import Principal, Scope
+from memoranda.domain.scope import Principal, Scope, Viewer
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.services import gateway
 from memoranda.services.stores import Stores
+from memoranda.services.visibility import masked_text
 from memoranda.services.working_file import as_known
 
 MAX_LISTED = 100
@@ -86,28 +87,30 @@ def _bring_back(
     return gateway.commit(stores, Batch(author, scope, operations, reason, provenance))
 
 
-def diff(stores: Stores, scope: Scope, checkpoint_id: str) -> tuple[FileDiff, ...]:
+def diff(stores: Stores, viewer: Viewer, checkpoint_id: str) -> tuple[FileDiff, ...]:
     """Return how each file would change if the checkpoint were restored. Withheld text is left out of both sides."""
-    checkpoint = find(stores, scope, checkpoint_id)
-    return _diffs(stores, scope, {file.path: file.before for file in checkpoint.files})
+    checkpoint = find(stores, viewer.own, checkpoint_id)
+    return _diffs(stores, viewer, {file.path: file.before for file in checkpoint.files})
 
 
-def undo_preview(stores: Stores, scope: Scope, count: int) -> tuple[FileDiff, ...]:
+def undo_preview(stores: Stores, viewer: Viewer, count: int) -> tuple[FileDiff, ...]:
     """Return how each file would change if the last `count` changes were taken back."""
     states: dict[str, str] = {}
-    for checkpoint in _last(stores, scope, count):
+    for checkpoint in _last(stores, viewer.own, count):
         states.update({file.path: file.before for file in checkpoint.files})
-    return _diffs(stores, scope, states)
+    return _diffs(stores, viewer, states)
 
 
-def _diffs(stores: Stores, scope: Scope, states: dict[str, str]) -> tuple[FileDiff, ...]:
+def _diffs(stores: Stores, viewer: Viewer, states: dict[str, str]) -> tuple[FileDiff, ...]:
     found: list[FileDiff] = []
     for path, content in states.items():
-        now = as_known(stores, scope, path)
-        present = stores.ledger.text(now.state.object) if now.state else ""
-        then = stores.ledger.text(content) if content else ""
+        now = as_known(stores, viewer.own, path)
+        present, then = (
+            masked_text(stores, viewer, viewer.own, (stores.ledger.text(name) or "") if name else "")
+            for name in (now.state.object if now.state else "", content)
+        )
         lines = difflib.unified_diff(
-            (present or "").splitlines(keepends=True), (then or "").splitlines(keepends=True), f"{path} (now)",
+            present.splitlines(keepends=True), then.splitlines(keepends=True), f"{path} (now)",
             f"{path} (restored)",
         )  # fmt: skip
         text = "".join(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from memoranda.domain.access import is_bound_by_rejection
 from memoranda.domain.markdown import parse
 from memoranda.domain.passages import passages_of
 from memoranda.domain.record import Record, Status
@@ -15,6 +16,7 @@ from memoranda.errors import BackendError, InvalidInput, NotFound
 from memoranda.services.indexing import file_title
 from memoranda.services.secret_text import secrets_in
 from memoranda.services.stores import Stores
+from memoranda.services.visibility import MASK, may_see, shown_events
 from memoranda.services.working_file import assign, block_hashes, decode, text_of
 
 _CHUNK_ID = re.compile(r"(rec_[0-9a-z]{22})(?:#([1-9]\d{0,4}))?")
@@ -83,7 +85,7 @@ def get(stores: Stores, viewer: Viewer, chunk_id: str) -> Chunk:
     if match is None:
         return _at_place(stores, viewer, chunk_id)
     record = stores.ledger.record(match[1])
-    if record is None or record.scope not in viewer.scopes or record.status is not Status.ACTIVE:
+    if record is None or not may_see(stores, viewer, record) or record.status is not Status.ACTIVE:
         raise NotFound(_NOT_FOUND)
     whole = text_of(stores, record)
     if whole is None:
@@ -106,19 +108,22 @@ def _at_place(stores: Stores, viewer: Viewer, place: str) -> Chunk:
     if match is None:
         raise NotFound(_NOT_FOUND)
     line = int(match[2])
-    for entry in blame(stores, viewer.own, match[1]):
+    for entry in blame(stores, viewer, match[1]):
         if entry.line_start <= line <= entry.line_end and entry.record and entry.record.status is Status.ACTIVE:
             return Chunk(entry.record.id, entry.record, entry.text, entry.line_start, entry.line_end)
     raise NotFound(_NOT_FOUND)
 
 
-def blame(stores: Stores, scope: Scope, path: str) -> tuple[BlameLine, ...]:
-    """Return every block of a file with its record. The text of a withheld block is left out.
+def blame(stores: Stores, viewer: Viewer, path: str) -> tuple[BlameLine, ...]:
+    """Return every block of a file of the viewer's own scope with its record.
+
+    The text of a withheld secret is left out; for a model so is all that is not active.
 
     Raises:
         NotFound: the scope has no such memory file.
         InvalidInput: the path leads out of the workspace.
     """
+    scope, is_model = viewer.own, is_bound_by_rejection(viewer.principal)
     if "\\" in path or "\0" in path or path.startswith("/") or ".." in path.split("/"):
         raise InvalidInput("this is no path inside the workspace: use one such as MEMORY.md or memory/notes.md")
     if stores.ledger.file(scope, path) is None:
@@ -133,11 +138,19 @@ def blame(stores: Stores, scope: Scope, path: str) -> tuple[BlameLine, ...]:
         BlameLine(
             block.line_start,
             block.line_end,
-            f"[withheld: secret:{secret[index]}]" if index in secret else block.text,
+            _blamed(block.text, known[index], secret.get(index, ""), is_model=is_model),
             known[index],
         )
         for index, block in enumerate(document.blocks)
     )
+
+
+def _blamed(text: str, record: Record | None, secret: str, *, is_model: bool) -> str:
+    if secret:
+        return f"[withheld: secret:{secret}]"
+    if is_model and (record is None or record.status is not Status.ACTIVE):
+        return MASK
+    return text
 
 
 def history(stores: Stores, viewer: Viewer, record_id: str) -> History:
@@ -148,22 +161,23 @@ def history(stores: Stores, viewer: Viewer, record_id: str) -> History:
     """
     base = record_id.partition("#")[0]
     record = stores.ledger.record(base)
-    if record is None or record.scope not in viewer.scopes:
+    if record is None or not may_see(stores, viewer, record):
         raise NotFound("record not found")
-    chain = [item for item in stores.ledger.chain(base) if item.scope in viewer.scopes]
+    chain = [item for item in stores.ledger.chain(base) if may_see(stores, viewer, item)]
     versions = tuple(
         Version(item, None if item.status is Status.WITHHELD else stores.ledger.text(item.block_hash)) for item in chain
     )
     events = stores.ledger.events(scope=None, limit=MAX_LOG, subjects=[item.id for item in chain])
-    return History(versions, tuple(reversed(events)))
+    return History(versions, shown_events(stores, viewer, tuple(reversed(events))))
 
 
-def log(stores: Stores, scope: Scope, *, limit: int, kind: str, subject: str, since: str) -> Sequence[Event]:
-    """Return a scope's newest events, newest first.
+def log(stores: Stores, viewer: Viewer, *, limit: int, kind: str, subject: str, since: str) -> Sequence[Event]:
+    """Return the newest events of the viewer's own scope, newest first, without what it may not see.
 
     Raises:
         InvalidInput: `limit` is not 1 to 1,000.
     """
     if not 1 <= limit <= MAX_LOG:
         raise InvalidInput(f"limit {limit} is out of range: use 1 to {MAX_LOG}")
-    return stores.ledger.events(scope=scope, limit=limit, kind=kind, subject=subject, since=since)
+    found = stores.ledger.events(scope=viewer.own, limit=limit, kind=kind, subject=subject, since=since)
+    return shown_events(stores, viewer, found)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from memoranda.domain import ranking
-from memoranda.domain.passage import IndexedPassage, TextStatistics
+from memoranda.domain.passage import TextStatistics
 from memoranda.domain.query import MAX_QUERY_CHARS, Filters, Hit, Mode, Query, RecallResult, Trace
 from memoranda.domain.ranking import Candidate, Ranked
 from memoranda.domain.record import Record
 from memoranda.domain.scope import Scope, Viewer
 from memoranda.domain.scripts import is_mostly_latin
 from memoranda.domain.words import ParsedQuery, parse_query
-from memoranda.errors import BackendError
+from memoranda.errors import BackendError, InvalidInput
 from memoranda.ports import Embedder, Multilingual, SearchIndex, Vector
+from memoranda.services.recall_past import Past, recall_past
+from memoranda.services.recalling import Journal, hit_of, scored
 
 Locate = Callable[[Record, str], tuple[int, int] | None]
 """Finds the lines, from 1, of a record's text in its file as it is now; None where the file no longer holds
@@ -23,20 +24,6 @@ it.
 """
 
 CHARACTERS_PER_TOKEN = 4
-
-
-@dataclass(slots=True)
-class _Journal:
-    """Notes and times of one search, for its trace."""
-
-    notes: list[str] = field(default_factory=list)
-    times: list[tuple[str, float]] = field(default_factory=list)
-    _last: float = field(default_factory=time.perf_counter)
-
-    def step(self, name: str) -> None:
-        now = time.perf_counter()
-        self.times.append((name, round((now - self._last) * 1000, 3)))
-        self._last = now
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +43,11 @@ def recall(
     embedder: Embedder | None,
     clock_now: Callable[[], str],
     locate: Locate,
+    past: Past | None = None,
 ) -> RecallResult:
     """Search what the viewer may read and return hits best first, newest first for a question without words.
 
+    With `query.as_of` it is what the store believed then; `past` answers for that.
     A hit whose text is no longer in its file is left out and the next one taken. `withheld` is the caller's
     to fill: what waits for review is in no index.
 
@@ -66,7 +55,11 @@ def recall(
         BackendError: the index failed. A failing embedder only takes the vector arm away; `mode` says so.
         InvalidInput: a filter holds a time that is none.
     """
-    journal = _Journal()
+    if query.as_of:
+        if past is None:
+            raise InvalidInput("this search knows the present only")
+        return recall_past(viewer, query, index=index, clock_now=clock_now, locate=locate, past=past)
+    journal = Journal()
     filters = query.filters.in_utc(clock_now())
     words = parse_query(query.text)
     statistics = {scope: index.statistics(scope, words.terms) for scope in sorted(viewer.scopes)}
@@ -108,7 +101,7 @@ def _trace(
     scopes: Sequence[Scope],
     meaning: _Meaning | None,
     candidates: Sequence[Candidate],
-    journal: _Journal,
+    journal: Journal,
 ) -> Trace:
     return Trace(
         terms=words.terms,
@@ -131,7 +124,7 @@ def _mode(meaning: _Meaning | None) -> Mode:
     return "vector" if meaning.weight >= 1 else "hybrid"
 
 
-def _meaning(query: Query, words: ParsedQuery, embedder: Embedder | None, journal: _Journal) -> _Meaning | None:
+def _meaning(query: Query, words: ParsedQuery, embedder: Embedder | None, journal: Journal) -> _Meaning | None:
     """Embed the question, or return None and say why the vector arm stays out."""
     if query.mode == "keyword" or not words.terms:
         return None
@@ -174,7 +167,7 @@ def _candidates(
     words: ParsedQuery,
     statistics: TextStatistics,
     meaning: _Meaning | None,
-    journal: _Journal,
+    journal: Journal,
 ) -> tuple[list[Candidate], _Meaning | None]:
     """Pool the candidates of both arms over all scopes and score them with one set of statistics.
 
@@ -205,25 +198,9 @@ def _candidates(
         if not words.phrases:  # a phrase is a condition: what merely means the same is no answer then
             keys = list(dict.fromkeys((*keys, *by_meaning.get(scope, {}))))
         found += (
-            _scored(scope, indexed, words, statistics, cosines.get(indexed.key)) for indexed in index.fetch(scope, keys)
+            scored(scope, indexed, words, statistics, cosines.get(indexed.key)) for indexed in index.fetch(scope, keys)
         )
     return found, meaning
-
-
-def _scored(
-    scope: Scope,
-    indexed: IndexedPassage,
-    words: ParsedQuery,
-    statistics: TextStatistics,
-    cosine: float | None,
-) -> Candidate:
-    return Candidate(
-        scope=scope,
-        indexed=indexed,
-        keyword=ranking.keyword_score(words, indexed, statistics),
-        coverage=ranking.coverage(words, indexed),
-        cosine=cosine,
-    )
 
 
 def _fused(candidates: Sequence[Candidate], query: Query, meaning: _Meaning | None) -> list[Ranked]:
@@ -231,7 +208,7 @@ def _fused(candidates: Sequence[Candidate], query: Query, meaning: _Meaning | No
     return ranking.supported(fuse(candidates, meaning.weight if meaning else 0.0), query.grain)
 
 
-def _hits(ranked: Sequence[Ranked], query: Query, locate: Locate, journal: _Journal) -> Iterator[Hit]:
+def _hits(ranked: Sequence[Ranked], query: Query, locate: Locate, journal: Journal) -> Iterator[Hit]:
     """Yield the best candidate of each group that the files still hold, up to limit and token budget."""
     seen: set[object] = set()
     gone = unfit = characters = 0
@@ -249,31 +226,8 @@ def _hits(ranked: Sequence[Ranked], query: Query, locate: Locate, journal: _Jour
             continue
         seen.add(group)
         characters += len(passage.text)
-        yield _hit(item, lines)
+        yield hit_of(item, lines)
     if gone:
         journal.notes.append(f"{gone} left out: no longer in the file; run `memoranda sync`")
     if unfit:
         journal.notes.append(f"{unfit} left out: over the token budget")
-
-
-def _hit(item: Ranked, lines: tuple[int, int]) -> Hit:
-    passage = item.candidate.indexed.passage
-    record = passage.record
-    return Hit(
-        chunk_id=passage.id,
-        record_id=record.id,
-        scope=record.scope,
-        path=record.path,
-        line_start=lines[0],
-        line_end=lines[1],
-        heading=record.heading,
-        text=passage.text,
-        score=item.score,
-        addends=item.addends,
-        kind=record.kind,
-        title=record.title,
-        tags=record.tags,
-        trust=record.trust,
-        author=str(record.author),
-        recorded_at=record.recorded_at,
-    )

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from memoranda.domain.query import Filters, Grain, Mode, RecallResult
-from memoranda.domain.record import Kind, Trust
+from memoranda.domain.record import Details, Kind, Trust
 from memoranda.domain.report import Chunk
 from memoranda.errors import InvalidInput
 from memoranda.interfaces import wire
+from memoranda.interfaces.cli import describing
 from memoranda.interfaces.cli.options import AgentId, AsJson, Home, NoSync, verb
 from memoranda.interfaces.cli.output import plain, strong
 from memoranda.interfaces.cli.session import Session, opened
@@ -51,14 +52,28 @@ def save(
         typer.Option("--file", metavar="F", help="MEMORY.md or memory/<name>.md; without it the default file."),
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace the whole file.")] = False,
+    title: describing.Title = "",
+    description: describing.Description = "",
+    kind: describing.Kinds = None,
+    tag: describing.Tags = None,
+    epistemic: describing.Known = None,
+    evidence: describing.Evidence = None,
+    valid_from: describing.ValidFrom = "",
+    valid_to: describing.ValidTo = "",
     agent: AgentId = None,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remember a text."""
+    """Remember a text; with a title or other facts about it, as one record (in memory/notes.md without --file)."""
     content = text_argument(text)
+    details = describing.described(title, description, kind, tag, epistemic, evidence, valid_from, valid_to)
+    if replace and details != Details():
+        raise InvalidInput("--replace takes no title or other facts: they belong to one record")
     with opened(home, agent, as_json=as_json, make=True) as session:
-        outcome = ensure_done(session.agent.save(content, file=file, append=not replace))
+        if details == Details():
+            outcome = ensure_done(session.agent.save(content, file=file, append=not replace))
+        else:
+            outcome = ensure_done(session.agent.remember(content, details=details, file=file))
     answer = wire.saved(outcome, file=file)
     session.out.result(answer, _saved_lines(answer))
 
@@ -95,6 +110,8 @@ def search(
         typer.Option("--min-score", min=0.0, max=1.0, help="Relevance bar.", show_default="configured"),
     ] = None,
     token_budget: Annotated[int, typer.Option("--token-budget", min=0, help="Cap on all text; 0 for none.")] = 0,
+    as_of: Annotated[str, typer.Option("--as-of", metavar="TIME", help="What was believed then (ISO 8601).")] = "",
+    valid_at: Annotated[str, typer.Option("--valid-at", metavar="TIME", help="What was true then (ISO 8601).")] = "",
     no_sync: NoSync = False,
     agent: AgentId = None,
     home: Home = None,
@@ -119,6 +136,8 @@ def search(
             filters=filters,
             min_score=min_score,
             token_budget=token_budget,
+            as_of=as_of,
+            valid_at=valid_at,
         )
         citations = session.memory.config.citations
     answer = wire.search(result, citations=citations)
@@ -155,13 +174,14 @@ def _result_lines(result: RecallResult, *, explain: bool) -> Iterator[str]:
         yield "nothing relevant is remembered" if not result.relevant else "nothing is remembered"
     for number, found in enumerate(result.hits, start=1):
         about = " · ".join((str(found.kind), found.trust.label, found.author, found.recorded_at[:10]))
+        about += f" to {found.retired_at[:10]}" if found.retired_at else ""
         yield f"{number}. {strong(plain(found.citation))}  {found.score:.3f}  {about}  {found.chunk_id}"
         for line in plain(found.text).splitlines():
             yield f"   {line}"
         if explain:
             yield "   = " + ", ".join(f"{name} {value:.3f}" for name, value in found.addends)
     if result.withheld:
-        yield f"{result.withheld} withheld (a secret in your own file; `memoranda status` says where)"
+        yield f"{result.withheld} withheld: waiting for review, or a secret in your own file (`memoranda status`)"
     if explain:
         yield from _trace_lines(result)
 
@@ -216,18 +236,23 @@ def delete(
         bool,
         typer.Option("--all-matches", help="Every occurrence of the text."),
     ] = False,
+    keep_value: Annotated[
+        bool, typer.Option("--keep-value", help="Remove without rejecting: agents may save it again.")
+    ] = False,
     agent: AgentId = None,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a text or a whole file; a checkpoint is kept."""
+    """Delete a text, and reject the value of a record that goes with it, or a whole file; a checkpoint is kept."""
     if delete_file == (text is not None):
         raise InvalidInput("give either --text with the text to remove or --all for the whole file")
     piece = None if text is None else text_argument(text)
     with opened(home, agent, as_json=as_json) as session:
         session.refresh()
         outcome = ensure_done(
-            session.agent.delete(file=file, text=piece, delete_file=delete_file, all_matches=all_matches)
+            session.agent.delete(
+                file=file, text=piece, delete_file=delete_file, all_matches=all_matches, keep_value=keep_value
+            )
         )
     answer = wire.deleted(outcome, file=file)
     session.out.result(answer, _deleted_lines(answer))

@@ -13,7 +13,7 @@ from memoranda.interfaces.cli.background import Watcher
 from memoranda.interfaces.cli.options import AgentId, AsJson, Home, verb
 from memoranda.interfaces.cli.output import Output
 from memoranda.interfaces.cli.pasting import stdio_configuration
-from memoranda.interfaces.cli.session import acting_agent, forbid_agents
+from memoranda.interfaces.cli.session import acting, acting_agent, forbid_agents
 
 FIRST_SYNC_SECONDS = 10.0
 """How long tool calls wait for the first sync; a larger vault answers from what is indexed by then."""
@@ -47,14 +47,16 @@ def mcp(
         except ModuleNotFoundError as error:
             raise MissingExtra("mcp", "MCP") from error
         settings = memory.config
-        caller = tools.Caller(memory.agent(agent_id), citations=settings.citations)
+        caller = tools.Caller(acting(memory, agent_id), citations=settings.citations)
         with Watcher(memory, agents=(agent_id,), keep=watch) as watcher:
 
             def caller_of(_: object) -> tools.Caller:
                 watcher.first_sync_done.wait(FIRST_SYNC_SECONDS)
                 return caller
 
-            offered = tools.offered(style=settings.style, agent_write_mode=settings.agent_write_mode)
+            offered = tools.offered(
+                style=settings.style, agent_write_mode=settings.agent_write_mode, recorder_tool=settings.recorder_tool
+            )
             serve_stdio(offered, caller_of, version=memoranda.__version__)
 
 

@@ -44,7 +44,9 @@ def serve_http(memory: Memory, *, host: str | None, port: int | None, names: fro
         return tools.Caller(memory.agent(_agent_of(context)), citations=settings.citations)
 
     endpoint = open_endpoint(
-        tools.offered(style=settings.style, agent_write_mode=settings.agent_write_mode),
+        tools.offered(
+            style=settings.style, agent_write_mode=settings.agent_write_mode, recorder_tool=settings.recorder_tool
+        ),
         caller_of,
         version=memoranda.__version__,
         security=loopback_check() if doors == guard.Doors() else None,

@@ -20,6 +20,9 @@ from memoranda.memory import Agent, Memory
 PINNED = "MEMORANDA_AGENT"
 """Set in hooks and sandboxes: whoever runs there acts as that agent and as nobody else."""
 
+SESSION = "MEMORANDA_SESSION"
+"""The key of the session that a hook or a tool server works in; without it a write counts for all open sessions."""
+
 DEFAULT_AGENT = "main"
 
 
@@ -44,6 +47,13 @@ def acting_agent(asked: str | None) -> str:
     if pinned is not None and asked is not None and asked != pinned:
         raise Denied(f"{PINNED} pins this process to one agent; --agent cannot name another")
     return check_id("agent", asked if asked is not None else pinned or DEFAULT_AGENT)
+
+
+def acting(memory: Memory, agent_id: str) -> Agent:
+    """Return an agent's handle, in the session that `$MEMORANDA_SESSION` names where it is set."""
+    key = os.environ.get(SESSION)
+    agent = memory.agent(agent_id)
+    return agent.session(key) if key else agent
 
 
 def forbid_agents(what: str) -> None:
@@ -89,5 +99,5 @@ def opened(home: Path | None, agent: str | None, *, as_json: bool, make: bool = 
     """
     agent_id = acting_agent(agent)
     with memoranda.open(home if make else existing_home(home)) as memory:
-        handle = memory.agent(agent_id) if pinned_agent() is not None else memory.person(agent_id)
+        handle = memory.person(agent_id) if pinned_agent() is None else acting(memory, agent_id)
         yield Session(memory, handle, agent_id, Output(as_json=as_json))
