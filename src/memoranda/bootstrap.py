@@ -12,6 +12,7 @@ from memoranda.adapters import registry
 from memoranda.adapters.files.documents import FileDocuments
 from memoranda.adapters.files.home import LEDGER, foreign_keys, making, open_state, read_key, store_key
 from memoranda.adapters.files.locks import FileLocks
+from memoranda.adapters.files.raw_sweep import RawSweep
 from memoranda.adapters.files.watching import FileWatcher
 from memoranda.adapters.secrets.scanner import DetectSecretsScanner
 from memoranda.adapters.sqlite.embedding_cache import SqliteEmbeddingCache
@@ -83,6 +84,7 @@ def open_home(
         embedders=ConfiguredEmbedder(config, embedder),
         cache=cache,
         watcher=FileWatcher(),
+        sweeper=RawSweep(folder),
         index_bytes=lambda: sum(path.stat().st_size for path in (state / "index").rglob("*") if path.is_file()),
         close=close,
     )

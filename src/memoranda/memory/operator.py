@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memoranda.domain.access import require
+from memoranda.domain.erasure import Certificate
 from memoranda.domain.operation import Adopt, Batch, Retier
 from memoranda.domain.outcome import BatchOutcome
 from memoranda.domain.proposal import Proposal, Verdict
 from memoranda.domain.record import Provenance, Record, Trust
-from memoranda.domain.report import Waiting
+from memoranda.domain.report import Progress, Waiting
 from memoranda.domain.scope import OPERATOR, REALM, Principal, Scope, Viewer
 from memoranda.errors import NotFound
 from memoranda.memory.parts import Parts
+from memoranda.services import erase as erasing
 from memoranda.services import gateway, review
 
 
@@ -67,3 +69,23 @@ class Operator:
         require(self.viewer, "agent.memory.admin", record.scope)
         batch = Batch(self.principal, record.scope, (operation,), reason, Provenance(tool=reason))  # type: ignore[arg-type]  # both are reasons
         return gateway.commit(self._parts.stores, batch)
+
+    def erase(
+        self,
+        *,
+        record_id: str = "",
+        text: str = "",
+        only: bool = False,
+        keep_tombstone: bool = True,
+        progress: Progress | None = None,
+    ) -> Certificate:
+        """Erase a record's text and what descends from it, or a text wherever it stands, for good.
+
+        Raises as `services.erase.erase`. Residue is in the certificate, not raised.
+        """
+        require(self.viewer, "agent.memory.admin", OPERATOR)
+        return erasing.erase(
+            self._parts.stores, self.principal, record_id=record_id, text=text, only=only,
+            keep_tombstone=keep_tombstone, sweeper=self._parts.sweeper, forget_vectors=self._parts.cache.clear,
+            progress=progress,
+        )  # fmt: skip

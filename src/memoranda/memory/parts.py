@@ -10,6 +10,7 @@ from typing import Protocol
 
 from memoranda.config import Config
 from memoranda.ports import Embedder, EmbeddingCache
+from memoranda.ports.erasure import Sweeper
 from memoranda.services.stores import Stores
 
 
@@ -51,5 +52,6 @@ class Parts:
     embedders: Embedders
     cache: EmbeddingCache
     watcher: Watcher
+    sweeper: Sweeper
     index_bytes: Callable[[], int]
     close: Callable[[], None]

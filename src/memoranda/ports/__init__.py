@@ -209,6 +209,9 @@ class EmbeddingCache(Protocol):
     def put(self, identity: str, vectors: Mapping[str, Vector]) -> None:
         """Remember these vectors."""
 
+    def clear(self) -> None:
+        """Forget everything; what is in an index keeps its vector there."""
+
 
 class DocumentStore(Protocol):
     """The Markdown files of all workspaces."""

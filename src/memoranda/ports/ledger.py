@@ -10,10 +10,11 @@ from memoranda.domain.entry import Committed, Entry, FileState
 from memoranda.domain.record import Record, Status
 from memoranda.domain.report import Event, Problem, Progress
 from memoranda.domain.scope import Principal, Scope
+from memoranda.ports.erasure import ErasureLedger
 from memoranda.ports.trust import TrustLedger
 
 
-class Ledger(TrustLedger, Protocol):
+class Ledger(TrustLedger, ErasureLedger, Protocol):
     """The append-only, hash-chained truth about every change, and its projections."""
 
     def prepare(self, entry: Entry) -> None:

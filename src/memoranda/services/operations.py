@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from memoranda.domain import editing
+from memoranda.domain.erasure import PLACEHOLDER, core_of
 from memoranda.domain.markdown import Document, parse
 from memoranda.domain.operation import (
     Admit,
@@ -128,6 +129,8 @@ def _restore(stores: Stores, plan: Plan, operation: Restore) -> Outcome | Waits:
         return None if record is None or record.reason else stores.ledger.text(name)
 
     document = parse(fill(kept, working.document, working.withheld, stores.prints.content, admitted))
+    erased = [at for at, block in enumerate(document.blocks) if core_of(block.text) == PLACEHOLDER]
+    document = editing.remove(document, erased) if erased else document
     withheld = still_withheld(stores, working, document)
     return saved(settle(stores, plan, working, document, Intent(withheld=withheld, revive="restored")))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from memoranda.domain.record import Status
 from memoranda.domain.report import Finding, ScopeStatus, Skipped, StatusReport
 from memoranda.domain.scope import Scope
+from memoranda.services import erase
 from memoranda.services.stores import Stores
 from memoranda.services.withheld import withheld_lines
 
@@ -61,7 +62,8 @@ def doctor(stores: Stores, report: StatusReport) -> Iterator[Finding]:
             "warning", "workspace", "both the home and agents/main/ hold notes of agent main; agents/main/ is read",
             "move MEMORY.md and memory/ of the home into agents/main/, then run `memoranda sync`",
         )  # fmt: skip
-    for scope in {main, *stores.ledger.scopes()}:
+    yield from _unsettled(stores)
+    for scope in sorted({main, *stores.ledger.scopes()}):
         if stores.ledger.intents(scope):
             yield Finding(
                 "warning",
@@ -88,3 +90,22 @@ def doctor(stores: Stores, report: StatusReport) -> Iterator[Finding]:
         )  # fmt: skip
     for odd in report.skipped:
         yield Finding("warning", f"{odd.scope} {odd.path}", f"not read: {odd.reason}")
+
+
+def _unsettled(stores: Stores) -> Iterator[Finding]:
+    """What waits for a person, and what keeps writes waiting."""
+    if erase.pending(stores):
+        yield Finding("error", "erase", "an erasure was interrupted", "ask for it again: `memoranda erase`")
+    for scope in stores.ledger.scopes():
+        waiting = stores.ledger.waiting(scope)
+        if waiting:
+            yield Finding(
+                "warning", str(scope), f"{waiting} proposals wait for a ruling", "run `memoranda review list`"
+            )
+    for session in stores.ledger.sessions(None):
+        if session.is_tainted:
+            yield Finding(
+                "warning", f"{session.scope} session {session.key}",
+                "it has read untrusted content: what models write waits for a person",
+                "when it is over, run `memoranda session close`",
+            )  # fmt: skip

@@ -87,6 +87,11 @@ class SqliteEmbeddingCache:
 
         self._attempt(store)
 
+    def clear(self) -> None:
+        """Delete the file; it is made anew at its next use."""
+        with self._lock:
+            self._delete()
+
     def _attempt(self, work: Callable[[apsw.Connection], None]) -> bool:
         """Do something in one transaction and return whether it was done.
 

@@ -66,9 +66,11 @@ class Replay:
                 self.tombstones[subject] = tuple(payload[name] for name in STONE)
             case "tombstone.lifted":
                 self._change(self.tombstones, STONE, subject, payload)
-            case "proposal.made":
+            case "tombstone.erased":
+                self.tombstones.pop(subject, None)
+            case "proposal.made" | "proposal.erased":
                 self.proposals[subject] = tuple(payload[name] for name in PROPOSAL)
-            case "proposal.approved" | "proposal.rejected" | "proposal.erased":
+            case "proposal.approved" | "proposal.rejected":
                 self._change(self.proposals, PROPOSAL, subject, payload)
             case "session.opened" | "session.tainted" | "session.closed":
                 self.sessions[subject] = tuple(payload[name] for name in SESSION if name != "settled")
@@ -79,5 +81,7 @@ class Replay:
     def _change(
         table: dict[str, tuple[object, ...]], names: tuple[str, ...], subject: str, payload: dict[str, Any]
     ) -> None:
+        if subject not in table:
+            return  # what it changes was erased
         old = dict(zip(names, table[subject], strict=True))
         table[subject] = tuple({**old, **{name: payload[name] for name in names if name in payload}}.values())

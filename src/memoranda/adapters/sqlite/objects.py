@@ -95,14 +95,42 @@ class Objects:
         self._db.execute("UPDATE objects SET codec=?, base=?, data=? WHERE name=?", (DIFFERENCE, newer, data, older))
         self._db.execute("UPDATE objects SET depth=max(depth, ?) WHERE name=?", (deepest + 1, newer))
 
+    def rewrite(self, name: str, text: str) -> None:
+        """Keep another text under a name, what is left of the first after an erasure; it says so."""
+        self._make_children_whole(name)
+        codec, data = _pack(text)
+        self._db.execute(
+            "UPDATE objects SET codec=?, base='', depth=0, data=?, erased=? WHERE name=?",
+            (codec, data, self.name_of(text), name),
+        )
+
+    def settle_depths(self) -> None:
+        """Count anew how many differences build on each object."""
+        bases: dict[str, str] = dict(rows_of(self._db, "SELECT name, base FROM objects"))
+        depths = dict.fromkeys(bases, 0)
+        for name in bases:
+            steps, current = 0, name
+            while (base := bases[current]) in bases and steps < len(bases):
+                steps, current = steps + 1, base
+                if depths[current] >= steps:
+                    break
+                depths[current] = steps
+        self._db.executemany(
+            "UPDATE objects SET depth=? WHERE name=? AND depth<>?",
+            [(depth, name, depth) for name, depth in depths.items()],
+        )
+
+    def _make_children_whole(self, name: str) -> None:
+        for (child,) in rows_of(self._db, "SELECT name FROM objects WHERE base=?", (name,)):
+            text = self._expand(child)
+            if text is not None:
+                codec, data = _pack(text)
+                self._db.execute("UPDATE objects SET codec=?, base='', data=? WHERE name=?", (codec, data, child))
+
     def drop(self, names: Iterator[str]) -> None:
         """Remove texts; what builds on one is made whole first."""
         for name in names:
-            for (child,) in rows_of(self._db, "SELECT name FROM objects WHERE base=?", (name,)):
-                text = self._expand(child)
-                if text is not None:
-                    codec, data = _pack(text)
-                    self._db.execute("UPDATE objects SET codec=?, base='', data=? WHERE name=?", (codec, data, child))
+            self._make_children_whole(name)
             self._db.execute("DELETE FROM objects WHERE name=?", (name,))
 
     def names(self) -> Iterator[str]:

@@ -14,7 +14,18 @@ from typer.main import get_command
 
 import memoranda
 from memoranda.errors import InvalidInput
-from memoranda.interfaces.cli import changes, credential, forgetting, notes, reviewing, servers, settings, talks, upkeep
+from memoranda.interfaces.cli import (
+    changes,
+    credential,
+    erasing,
+    forgetting,
+    notes,
+    reviewing,
+    servers,
+    settings,
+    talks,
+    upkeep,
+)
 from memoranda.interfaces.cli.options import json_wanted
 from memoranda.interfaces.cli.output import drop_output
 from memoranda.interfaces.errors import BROKEN_PIPE, INTERRUPTED, TABLE
@@ -48,7 +59,7 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    for group in (notes, forgetting, changes, reviewing, credential, talks, upkeep, settings, servers):
+    for group in (notes, forgetting, changes, reviewing, credential, erasing, talks, upkeep, settings, servers):
         group.register(app)
     return app
 
