@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memoranda.adapters import registry
+from memoranda.adapters.files.archive_file import ZipArchives
 from memoranda.adapters.files.documents import FileDocuments
-from memoranda.adapters.files.home import LEDGER, foreign_keys, making, open_state, read_key, store_key
+from memoranda.adapters.files.home import LEDGER, StoredKeys, foreign_keys, making, open_state, read_key, store_key
 from memoranda.adapters.files.locks import FileLocks
 from memoranda.adapters.files.raw_sweep import RawSweep
 from memoranda.adapters.files.watching import FileWatcher
@@ -85,6 +86,8 @@ def open_home(
         cache=cache,
         watcher=FileWatcher(),
         sweeper=RawSweep(folder),
+        archives=ZipArchives(),
+        foreign_keys=StoredKeys(state),
         index_bytes=lambda: sum(path.stat().st_size for path in (state / "index").rglob("*") if path.is_file()),
         close=close,
     )

@@ -29,6 +29,7 @@ from memoranda.domain.scope import (
 )
 from memoranda.errors import MemorandaError
 from memoranda.memory.agent import Agent
+from memoranda.memory.archives import Archives
 from memoranda.memory.operator import Operator
 from memoranda.memory.parts import Parts
 from memoranda.services import indexing, status, verify
@@ -37,7 +38,7 @@ from memoranda.services import sync as sync_service
 from memoranda.services.embedding import embed_pending
 
 
-class Memory(AbstractContextManager["Memory"]):
+class Memory(Archives, AbstractContextManager["Memory"]):
     """One home: all memory of all agents of one realm. Threads may share it."""
 
     def __init__(self, home: Path, parts: Parts) -> None:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from memoranda.config import Config
 from memoranda.ports import Embedder, EmbeddingCache
+from memoranda.ports.archive import ArchiveFiles, ForeignKeys
 from memoranda.ports.erasure import Sweeper
 from memoranda.services.stores import Stores
 
@@ -53,5 +54,7 @@ class Parts:
     cache: EmbeddingCache
     watcher: Watcher
     sweeper: Sweeper
+    archives: ArchiveFiles
+    foreign_keys: ForeignKeys
     index_bytes: Callable[[], int]
     close: Callable[[], None]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from memoranda.adapters.files import atomic
-from memoranda.domain.fingerprint import KEY_BYTES
+from memoranda.domain.fingerprint import KEY_BYTES, key_name
 from memoranda.errors import BackendError, Busy, IntegrityError
 
 STATE = ".state"
@@ -122,18 +122,28 @@ def foreign_keys(state: Path) -> Callable[[], Sequence[bytes]]:
     return keys
 
 
-def store_foreign_key(state: Path, name: str, key: bytes) -> None:
-    """Keep the tombstone key of another home under its name, durably.
+class StoredKeys:
+    """The tombstone keys of other homes, in `.state/keys`."""
 
-    Raises:
-        BackendError: it cannot be written.
-    """
-    folder = state / "keys"
-    path = folder / name
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        if not path.exists():
-            temporary = folder / f"{name}-{os.getpid()}-{os.urandom(4).hex()}"
-            atomic.replace(path, temporary, expected=None, data=key, mode=0o600)
-    except OSError as error:
-        raise BackendError(f"{path}: {error.strerror}") from error
+    def __init__(self, state: Path) -> None:
+        self._folder = state / "keys"
+        self._look = foreign_keys(state)
+
+    def known(self) -> Mapping[str, bytes]:
+        """Return name -> key."""
+        return {key_name(key): key for key in self._look()}
+
+    def store(self, name: str, key: bytes) -> None:
+        """Keep the tombstone key of another home under its name, durably.
+
+        Raises:
+            BackendError: it cannot be written.
+        """
+        path = self._folder / name
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            if not path.exists():
+                temporary = self._folder / f"{name}-{os.getpid()}-{os.urandom(4).hex()}"
+                atomic.replace(path, temporary, expected=None, data=key, mode=0o600)
+        except OSError as error:
+            raise BackendError(f"{path}: {error.strerror}") from error

@@ -15,6 +15,7 @@ from typer.main import get_command
 import memoranda
 from memoranda.errors import InvalidInput
 from memoranda.interfaces.cli import (
+    archives,
     changes,
     credential,
     erasing,
@@ -49,6 +50,9 @@ def _root(
     """The memory of an AI agent: Markdown people can open and edit, with a known author, date and trust."""
 
 
+_GROUPS = (notes, forgetting, changes, reviewing, credential, erasing, archives, talks, upkeep, settings, servers)
+
+
 def build() -> typer.Typer:
     """Return the command line with all its verbs."""
     app = typer.Typer(
@@ -59,7 +63,19 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    for group in (notes, forgetting, changes, reviewing, credential, erasing, talks, upkeep, settings, servers):
+    for group in (
+        notes,
+        forgetting,
+        changes,
+        reviewing,
+        credential,
+        erasing,
+        archives,
+        talks,
+        upkeep,
+        settings,
+        servers,
+    ):
         group.register(app)
     return app
 
