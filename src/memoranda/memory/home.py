@@ -32,10 +32,11 @@ from memoranda.memory.agent import Agent
 from memoranda.memory.archives import Archives
 from memoranda.memory.operator import Operator
 from memoranda.memory.parts import Parts
-from memoranda.services import indexing, status, verify
+from memoranda.services import indexing, scan, status, verify
 from memoranda.services import operator as operators
 from memoranda.services import sync as sync_service
 from memoranda.services.embedding import embed_pending
+from memoranda.services.secret_text import redacted
 
 
 class Memory(Archives, AbstractContextManager["Memory"]):
@@ -171,6 +172,14 @@ class Memory(Archives, AbstractContextManager["Memory"]):
     def doctor(self) -> tuple[Finding, ...]:
         """Return what is well and what a person should look at."""
         return tuple(status.doctor(self._parts.stores, self.status()))
+
+    def scan_secrets(self, *, progress: Progress | None = None) -> tuple[Finding, ...]:
+        """Look for secrets in everything that is stored already, in every kept version too."""
+        return tuple(scan.scan_secrets(self._parts.stores, progress))
+
+    def redact(self, text: str) -> str:
+        """Return a text with `[redacted:<class>]` in the place of every secret: what transcripts pass through."""
+        return redacted(self._parts.stores, text)
 
     def watch(
         self,

@@ -88,6 +88,9 @@ class SecretScanner(Protocol):
     def scan(self, text: str) -> tuple[SecretFinding, ...]:
         """Return what was found, in order of lines; empty means clean."""
 
+    def redact(self, text: str) -> tuple[str, tuple[SecretFinding, ...]]:
+        """Return the text without its secrets, a mark in the place of each, and what was found."""
+
 
 @dataclass(frozen=True, slots=True)
 class IndexState:

@@ -26,6 +26,11 @@ def secret_refused(stores: Stores, text: str) -> Refused | None:
     return Refused("secret", f"the text holds a secret ({classes}); keep secrets in a password manager, not in memory")
 
 
+def redacted(stores: Stores, text: str) -> str:
+    """Return a text without its secrets, for transcripts and logs: what is told in a conversation is not refused."""
+    return stores.scanner.redact(text)[0]
+
+
 def name_words(path: str) -> str:
     """Return a path's names as words, for the scan."""
     return path.replace("/", " ").rpartition(".")[0]

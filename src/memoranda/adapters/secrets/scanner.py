@@ -8,12 +8,16 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from memoranda.adapters.secrets.anchors import GENERIC, SPECIFIC, possible
-from memoranda.domain.withheld import SecretFinding
+from memoranda.domain.fingerprint import INVISIBLE
+from memoranda.domain.withheld import PRIVATE_KEY, SecretFinding
 
 if TYPE_CHECKING:
     from detect_secrets.plugins.base import BasePlugin
 
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
+_WORD = r"[^\s\"'`<>()\[\],;|]"
+"""A character that can be a part of a token."""
+
 WINDOW, STEP = 4_096, 2_048
 """Long lines are read in overlapping windows: time stays linear, and tokens are shorter than the overlap."""
 
@@ -44,6 +48,59 @@ class DetectSecretsScanner:
             here = here or self._classes(detected, possible(generic, low), line)
             findings.extend(SecretFinding(name, number) for name in here)
         return tuple(findings)
+
+    def redact(self, text: str) -> tuple[str, tuple[SecretFinding, ...]]:
+        """Return the text with `[redacted:<class>]` in the place of every secret, and what was found.
+
+        Only the secret's own characters go; where what is left still looks like one, the whole line does. A private
+        key goes up to its END line.
+        """
+        found = self._found(text)
+        if not found:
+            return text, ()
+        by_line = {finding.line: finding.secret_class for finding in found}
+        parts = _LINE_BREAK.split(text)
+        endings = [*_LINE_BREAK.findall(text), ""]
+        result: list[str] = []
+        key_open = False
+        for number, (line, ending) in enumerate(zip(parts, endings, strict=True), start=1):
+            if key_open:
+                key_open = "-----END" not in line
+                continue
+            name = by_line.get(number, "")
+            if name == PRIVATE_KEY:
+                key_open = "-----END" not in line and any("-----END" in later for later in parts[number:])
+            result.append((self._redacted(line, name) if name else line) + ending)
+        return "".join(result), found
+
+    def _found(self, text: str) -> tuple[SecretFinding, ...]:
+        """Find secrets, also those that invisible characters take apart."""
+        plain = text.translate(INVISIBLE)
+        more = self.scan(plain) if plain != text else ()
+        return tuple(sorted({*self.scan(text), *more}, key=lambda finding: finding.line))
+
+    def _redacted(self, line: str, name: str) -> str:
+        """Take the secrets out of one line; `name` is the class of the first."""
+        mark = f"[redacted:{name}]"
+        if name == PRIVATE_KEY:
+            return mark
+        plain = line.translate(INVISIBLE)
+        if self.scan(plain) and not self.scan(line):
+            line = plain
+        for finding in self.scan(line):
+            values = {
+                value
+                for detector in self._detectors[finding.secret_class]
+                for part in _windows(line)
+                for value in detector.analyze_string(part)
+                if isinstance(value, str) and value
+            }
+            for value in sorted(values, key=len, reverse=True):
+                # Some detectors yield a token's prefix alone: what hangs together goes together.
+                whole = re.escape(value)
+                pattern = whole if finding.secret_class in GENERIC else f"{_WORD}*{whole}{_WORD}*"
+                line = re.sub(pattern, f"[redacted:{finding.secret_class}]", line)
+        return mark if self._found(line) else line
 
     def _classes(self, detected: Callable[[BasePlugin, str], bool], classes: Iterable[str], line: str) -> list[str]:
         return [

@@ -107,10 +107,17 @@ def _ignored_lines(report: StatusReport | SyncReport) -> Iterator[str]:
 
 
 @verb
-def doctor(*, home: Home = None, as_json: AsJson = False) -> None:
+def doctor(
+    *,
+    scan_secrets: Annotated[
+        bool, typer.Option("--scan-secrets", help="Look for secrets in everything stored, every kept version too.")
+    ] = False,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
     """Check the machine and the home, and say what to do."""
-    with memoranda.open(existing_home(home)) as memory:
-        found = memory.doctor()
+    with memoranda.open(existing_home(home)) as memory, shown() as progress:
+        found = memory.scan_secrets(progress=progress) if scan_secrets else memory.doctor()
     document = wire_reports.findings(found)
     Output(as_json=as_json).result(document, _doctor_lines(found))
     if document["level"] == "error":
