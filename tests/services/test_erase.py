@@ -230,8 +230,8 @@ def test_what_cannot_be_erased_is_refused(tmp_path: Path) -> None:
         before = memory.status().ledger_events
         with pytest.raises(NotFound):
             operator(memory).erase(record_id="rec_00000000000000000000000")
-        for arguments in ({}, {"text": "x" * (MIN_PIECE - 1)}, {"text": "abc", "record_id": "rec_1"}):
+        for record_id, text in (("", ""), ("", "x" * (MIN_PIECE - 1)), ("rec_1", "both are given")):
             with pytest.raises(InvalidInput):
-                operator(memory).erase(**arguments)
+                operator(memory).erase(record_id=record_id, text=text)
         assert memory.status().ledger_events == before
         assert operator(memory).erase(text="kept text here").what

@@ -28,11 +28,10 @@ _ACTIONS: dict[CheckpointReason, Action] = {
 class Handle:
     """One caller; identity and reach are fixed when it is made."""
 
-    _session_id = ""
-
-    def __init__(self, parts: Parts, viewer: Viewer) -> None:
+    def __init__(self, parts: Parts, viewer: Viewer, session_id: str = "") -> None:
         self._parts = parts
         self.viewer = viewer
+        self._session_id = session_id
 
     @property
     def scope(self) -> Scope:

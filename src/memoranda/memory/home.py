@@ -75,12 +75,15 @@ class Memory(Archives, AbstractContextManager["Memory"]):
         """Return a handle that acts for a person in an agent's memory: what the CLI uses. Raises as `agent`."""
         return self._handle(APPLICATION, agent_id)
 
-    def job(self, kind: Literal["steward", "distiller", "importer"], run: str, agent_id: str) -> Agent:
+    def job(
+        self, kind: Literal["steward", "distiller", "importer"], run: str, agent_id: str, *, session_id: str = ""
+    ) -> Agent:
         """Return a handle for background work in an agent's memory: what it writes is bound by every rejection.
 
-        Raises as `agent`; `run` names the run and has the form of an id.
+        `run` names the run and has the form of an id; `session_id` is the session that it works on, whose taint is
+        the job's. Raises as `agent`.
         """
-        return self._handle(Principal(kind, check_id("run", run)), agent_id)
+        return self._handle(Principal(kind, check_id("run", run)), agent_id, session_id)
 
     def operator(self, passphrase: str = "", *, at_terminal: bool = False) -> Operator:
         """Return the operator's handle: review, trust, erase.
@@ -99,10 +102,10 @@ class Memory(Archives, AbstractContextManager["Memory"]):
         """Set or change the operator's passphrase. Raises Denied, InvalidInput."""
         operators.set_credential(self._parts.stores, new, old=old, at_terminal=at_terminal)
 
-    def _handle(self, principal: Principal, agent_id: str) -> Agent:
+    def _handle(self, principal: Principal, agent_id: str, session_id: str = "") -> Agent:
         own = agent_scope(agent_id)
         teams = {Scope("team", team) for team, members in self.config.teams.items() if agent_id in members}
-        return Agent(self._parts, Viewer(principal, own, frozenset({own, OPERATOR, REALM, *teams})))
+        return Agent(self._parts, Viewer(principal, own, frozenset({own, OPERATOR, REALM, *teams})), session_id)
 
     def _scopes(self, agents: Sequence[str] | None) -> list[Scope]:
         stores = self._parts.stores

@@ -121,4 +121,4 @@ class Recorder(Handle):
         """
         self._guard()
         found = review.listed(self._parts.stores, [self.scope], pending=pending, limit=limit)
-        return tuple(replace(item, operations=()) for item in found)
+        return tuple(replace(item, operations=(), content_hash="", rationale="") for item in found)

@@ -16,8 +16,8 @@ class Session(Agent):
     """An agent in one conversation. It is made by `Agent.session`."""
 
     def __init__(self, parts: Parts, viewer: Viewer, session_id: str, key: str) -> None:
-        super().__init__(parts, viewer)
-        self._session_id, self.key = session_id, key
+        super().__init__(parts, viewer, session_id)
+        self.key = key
 
     @classmethod
     def begin(cls, parts: Parts, viewer: Viewer, key: str, audience: Audience) -> Self:

@@ -93,7 +93,7 @@ class DetectSecretsScanner:
                 for detector in self._detectors[finding.secret_class]
                 for part in _windows(line)
                 for value in detector.analyze_string(part)
-                if isinstance(value, str) and value
+                if value
             }
             for value in sorted(values, key=len, reverse=True):
                 # Some detectors yield a token's prefix alone: what hangs together goes together.
