@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import memoranda
 from memoranda.adapters import registry
 from memoranda.adapters.files.archive_file import ZipArchives
 from memoranda.adapters.files.documents import FileDocuments
@@ -89,6 +90,7 @@ def open_home(
         archives=ZipArchives(),
         foreign_keys=StoredKeys(state),
         index_bytes=lambda: sum(path.stat().st_size for path in (state / "index").rglob("*") if path.is_file()),
+        version=memoranda.__version__,
         close=close,
     )
     return Memory(folder, parts)

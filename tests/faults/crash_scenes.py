@@ -10,6 +10,8 @@ from pathlib import Path
 
 import memoranda
 from memoranda.adapters.files import atomic
+from memoranda.domain.record import Details
+from memoranda.domain.scope import agent_scope
 from memoranda.memory import Memory
 from tests.faults.crash_child import SETTINGS
 
@@ -50,6 +52,44 @@ def _cut(memory: Memory) -> None:
 
 def _emptied(memory: Memory) -> None:
     memory.person("main").delete(file=NOTES, delete_file=True)
+
+
+def _remembered(memory: Memory) -> None:
+    details = Details(title="Swimming", tags=("sport",))
+    memory.agent("main").remember("Swims on Mondays.\n\nDives on Fridays.", details=details, file=NOTES)
+
+
+def _updated(memory: Memory) -> None:
+    memory.agent("main").update(_record(memory, "Green tea"), "Black tea is kept.")
+
+
+def _removed(memory: Memory) -> None:
+    memory.person("main").remove(_record(memory, "Green tea"))
+
+
+def _offered_by_a_page(memory: Memory) -> None:
+    memory.agent("main").session("reading").save("A page says this.\n\nAnd this.", file=NOTES)
+
+
+def _approved(memory: Memory) -> None:
+    operator = memory.operator(at_terminal=True)
+    (waiting,) = operator.waiting()
+    operator.approve(waiting.id, waiting.content_hash)
+
+
+def _ruled_out(memory: Memory) -> None:
+    operator = memory.operator(at_terminal=True)
+    (waiting,) = operator.waiting()
+    operator.reject(waiting.id, waiting.content_hash)
+
+
+def _adopted(memory: Memory) -> None:
+    memory.operator(at_terminal=True).adopt(_record(memory, "Green tea"))
+
+
+def _record(memory: Memory, text: str) -> str:
+    hits = memory.person("main").search(text, limit=5, min_score=0).hits
+    return next(hit.record_id for hit in hits if text in hit.text)
 
 
 def synced(memory: Memory) -> None:
@@ -94,6 +134,15 @@ SCENES: dict[str, Callable[[Memory], None]] = {
     "undo of three files": _undone_three,
     "restore of three files": _brought_back,
     "sync of a person's edit": synced,
+    "remember": _remembered,
+    "update": _updated,
+    "remove and reject": _removed,
+    "offer of a tainted session": _offered_by_a_page,
+    "approval": _approved,
+    "approval of an edit": _approved,
+    "rejection": _ruled_out,
+    "rejection of an edit": _ruled_out,
+    "adopt": _adopted,
 }
 """What each scene's child does."""
 
@@ -113,17 +162,42 @@ def prepare(home: Path, scene: str) -> None:
             memory.person("main").undo(3)
         if scene == "restore":
             memory.person("main").save("Only this is left.", file=NOTES, append=False)
+        if scene.endswith("a tainted session"):
+            memory.agent("main").session("reading").tool_result("web_fetch", "a page")
+        if scene.startswith(("approval", "rejection")):
+            _wait(memory, home, in_file=scene.endswith("an edit"))
     if scene == "sync of a person's edit":
         notes = home / NOTES
         notes.write_text(notes.read_text() + "\nA person added this.\n\nAnd this.\n", encoding="utf-8")
 
 
+def _wait(memory: Memory, home: Path, *, in_file: bool) -> None:
+    """Let something wait for a ruling: offered by a tainted session, or written into the file by its shell."""
+    session = memory.agent("main").session("reading")
+    session.tool_result("web_fetch", "a page")
+    if in_file:
+        notes = home / NOTES
+        notes.write_text(notes.read_text() + "\nThe shell wrote this.\n", encoding="utf-8")
+        memory.sync()
+    else:
+        session.save("A page says this.\n\nAnd this.", file=NOTES)
+    session.close()
+    memory.sync()
+
+
 @dataclass(frozen=True)
 class Standing:
-    """What a home says: the files' bytes, and who is the author of every block."""
+    """What a home says.
+
+    The files' bytes, who is the author of every block and how far it counts, what waits or was decided, which values
+    are rejected.
+    """
 
     files: dict[str, bytes]
     authors: dict[str, tuple[tuple[str, str], ...]]
+    trust: dict[str, tuple[str, ...]]
+    rulings: tuple[tuple[str, str, int], ...]
+    rejected: tuple[str, ...]
 
 
 def standing(memory: Memory, home: Path) -> Standing:
@@ -137,7 +211,17 @@ def standing(memory: Memory, home: Path) -> Standing:
         )
         for path in paths
     }
-    return Standing({path.name: path.read_bytes() for path in paths}, authors)
+    trust = {
+        path.name: tuple(
+            f"{line.record.status} {line.record.trust.label} {line.record.title}" if line.record else ""
+            for line in person.blame(f"memory/{path.name}")
+        )
+        for path in paths
+    }
+    rulings = tuple((item.kind, item.state, len(item.record_ids)) for item in person.proposals(pending=False))
+    stones = memory._parts.stores.ledger.tombstones(agent_scope("main"))
+    files = {path.name: path.read_bytes() for path in paths}
+    return Standing(files, authors, trust, rulings, tuple(sorted(stone.value for stone in stones)))
 
 
 def stray_files(home: Path) -> list[str]:

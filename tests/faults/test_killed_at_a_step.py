@@ -74,7 +74,12 @@ class Scene:
 
     def _check_search(self, memory: memoranda.Memory, found: Standing, step: str) -> None:
         """What stands in the files is found, what does not is not."""
-        texts = {text for blocks in found.authors.values() for text, _ in blocks}
+        texts = {
+            text
+            for name, blocks in found.authors.items()
+            for (text, _), trust in zip(blocks, found.trust[name], strict=True)
+            if not trust.startswith("withheld")
+        }
         either = {
             text for state in (self.before, self.after) for blocks in state.authors.values() for text, _ in blocks
         }
@@ -93,7 +98,7 @@ def _must_be_done(steps: list[str], kill_at: int) -> bool:
     return "after ledger.commit" in steps[:kill_at]
 
 
-@pytest.mark.parametrize("name", ["append", "undo of three files"])
+@pytest.mark.parametrize("name", ["append", "undo of three files", "remove and reject", "approval"])
 @pytest.mark.parametrize("share", [0.3, 0.55, 0.8])
 def test_killed_in_the_middle(scene: Callable[[str], Scene], name: str, share: float) -> None:
     """A kill in the middle leaves both paragraphs (all three files) or none, and the committed one stays."""

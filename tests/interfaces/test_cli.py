@@ -20,6 +20,10 @@ DOCS = Path(__file__).parents[2] / "docs" / "reference"
 VERBS = {
     "init", "status", "doctor", "save", "search", "get", "delete", "history", "blame", "log", "undo", "diff",
     "checkpoints", "sync", "reindex", "watch", "verify", "config list", "config get", "mcp", "serve",
+    "update", "forget",
+    "review list", "review show", "review diff", "review approve", "review reject", "proposals", "adopt", "retier",
+    "operator set", "operator status", "session list", "session open", "session tool-result", "session renew",
+    "session close", "erase", "export", "import",
 }  # fmt: skip
 
 

@@ -112,7 +112,9 @@ def test_policy_decides_what_is_offered() -> None:
     every = {tool.name for tool in offered(style="hybrid", agent_write_mode="hybrid")}
     reading = {tool.name for tool in offered(style="search-only", agent_write_mode="off")}
     assert every == {tool.name for tool in TOOLS}
-    assert every - reading == {"memory_save", "memory_delete", "checkpoint_restore"}
+    assert every - reading == {"memory_save", "memory_delete", "checkpoint_restore", "memory", "memory_forget"}
+    without = offered(style="hybrid", agent_write_mode="hybrid", recorder_tool=False)
+    assert every - {tool.name for tool in without} == {"memory"}
     assert offered(style="off", agent_write_mode="hybrid") == ()
     assert offered(style="prompt-only", agent_write_mode="hybrid") == ()
 
@@ -140,7 +142,9 @@ def test_annotations_fit_what_tools_do() -> None:
         assert tool.title
         assert len(tool.description) > 80
         assert not (tool.does == "read" and tool.destructive)
-    assert {tool.name for tool in TOOLS if tool.destructive} == {"memory_delete", "checkpoint_restore"}
+    assert {tool.name for tool in TOOLS if tool.destructive} == {
+        "memory_delete", "checkpoint_restore", "memory", "memory_forget",
+    }  # fmt: skip
 
 
 def test_the_tool_page_is_the_table() -> None:

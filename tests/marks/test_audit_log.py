@@ -44,9 +44,12 @@ def everything(memory: Memory, folder: Path) -> None:
     session.tool_result("fetch", "…")
     for text in ("First from a page.", "Second from a page."):
         session.save(text)
+    write(folder, "memory/shell.md", "by the shell\n")
+    memory.sync()
     session.close()
     memory.sync()
-    first, second = operator.waiting()
+    first, second, third = operator.waiting()
+    operator.approve(third.id, third.content_hash)
     operator.approve(first.id, first.content_hash, rationale="checked")
     operator.reject(second.id, second.content_hash)
     proof = person.save("Evidence here.", file="memory/e.md").items[0]

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import apsw
 
+from memoranda.adapters.sqlite.ledger_replay import ERASED_EVENT
 from memoranda.adapters.sqlite.ledger_schema import migrate
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "memoranda"
 FORMAT = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
 
-MAKERS = ("note", "_event", "_change", "Change")
-"""Functions and classes that are given the kind of an event."""
+FAMILIES = ("batch", "checkpoints", "erase", "operator", "proposal", "record", "session", "tombstone")
+"""First words of event kinds; no other text of the source has this form."""
 
 _CODE = re.compile(r"`([^`\n]+)`")
 _EVENT = re.compile(r"[a-z]+\.[a-z_]+")
@@ -52,16 +53,14 @@ def test_every_table_and_column_is_documented() -> None:
 
 
 def emitted_kinds() -> set[str]:
-    """Return every event kind that the source writes: texts with a dot in calls that make events."""
+    """Return every event kind that the source names: texts of that form, one of a family."""
     kinds: set[str] = set()
     for module in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call):
-                continue
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if called in MAKERS:
-                texts = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant)]
-                kinds.update(text for text in texts if isinstance(text, str) and _EVENT.fullmatch(text))
+            text = node.value if isinstance(node, ast.Constant) else None
+            if isinstance(text, str) and _EVENT.fullmatch(text):
+                family = text.partition(".")[0]
+                kinds.update([text] if family in FAMILIES or text == ERASED_EVENT else [])
     return kinds
 
 

@@ -122,14 +122,23 @@ def test_one_door_for_writing() -> None:
     assert callers({"replace"}) == {"services/writing.py"}
     assert callers({"prepare"}) == {"services/writing.py"}
     assert callers({"commit"}) == {"services/gateway.py", "services/writing.py"}
-    assert callers({"put", "clear"}) == {"services/indexing.py", "services/verify.py", "memory/home.py"}
+    rebuilding = {"services/indexing.py", "services/verify.py", "services/erase.py", "memory/home.py"}
+    assert callers({"put", "clear"}) == rebuilding
+    assert callers({"scrub", "compact"}) == {"services/erase.py"}
+    assert callers({"put_session"}) == {"services/sessions.py"}
     assert callers({"put_vectors"}) == {"services/embedding.py"}
 
 
 def test_one_door_for_searching() -> None:
     """The index is searched by recall alone, and read for embedding and verification elsewhere."""
     searching = {"search_text", "search_vector", "newest", "fetch", "similarities", "statistics"}
-    assert callers(searching) == {"services/recall.py"}
+    assert callers(searching) == {"services/recall.py", "services/recall_past.py"}
+    assert callers({"search_history"}) == {"services/recall_past.py"}
+    assert "recall_past(" not in "".join(
+        path.read_text(encoding="utf-8")
+        for path in modules()
+        if path.relative_to(SOURCE).as_posix() not in ("services/recall.py", "services/recall_past.py")
+    )
 
 
 def test_public_names_are_there_and_no_more() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import memoranda
 from memoranda.domain.archive import ExportReport, ImportReport
 from memoranda.domain.report import Progress
 from memoranda.domain.scope import Scope, check_id
@@ -36,7 +35,7 @@ class Archives:
         """
         parts = self._parts
         return archive.export(
-            parts.stores, parts.archives, parts.foreign_keys, path, self._scopes(agents), version=memoranda.__version__,
+            parts.stores, parts.archives, parts.foreign_keys, path, self._scopes(agents), version=parts.version,
             replace_file=replace, progress=progress,
         )  # fmt: skip
 

@@ -57,4 +57,5 @@ class Parts:
     archives: ArchiveFiles
     foreign_keys: ForeignKeys
     index_bytes: Callable[[], int]
+    version: str
     close: Callable[[], None]

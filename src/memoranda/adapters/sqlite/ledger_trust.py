@@ -327,5 +327,5 @@ class TrustWrites(TrustReads):
             (*map(str, payload.values()), decision.proposal_id),
         )
         payload["content_hash"] = decision.content_hash
-        kind = f"proposal.{decision.verdict}"
+        kind = "proposal.approved" if decision.verdict == "approved" else "proposal.rejected"
         self._event(db, entry.at, entry.author, kind, entry.scope, decision.proposal_id, payload)
