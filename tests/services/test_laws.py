@@ -73,6 +73,7 @@ class Laws(RuleBasedStateMachine):
         """After something that brings texts back or takes them away: memory is what stands in the files."""
         self.alive = self.files()
         self.ruled_out -= self.alive
+        self.waiting = {text: proposal for text, proposal in self.waiting.items() if text not in self.alive}
 
     def reopen(self) -> None:
         """Another process opens the home."""

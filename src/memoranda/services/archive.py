@@ -181,7 +181,7 @@ def opened(archives: ArchiveFiles, path: Path) -> Archive:
             stone = _stone_in(row, keys)
             if not stone.lifted_at:
                 stones.setdefault(stone.scope, []).append(stone)
-    except (ValueError, KeyError, TypeError, UnicodeDecodeError, InvalidInput) as error:
+    except (LookupError, ValueError, TypeError, AttributeError, InvalidInput) as error:
         raise IntegrityError("the archive holds something that no export writes") from error
     return Archive(files, described, {scope: tuple(found) for scope, found in stones.items()}, keys)
 
