@@ -214,7 +214,20 @@ class LedgerErase:
         with self._reading() as db:
             payloads = rows_of(db, "SELECT seq, payload FROM events WHERE payload<>'' ORDER BY seq")
         for seq, payload in payloads:
-            yield HeldText("", payload, (f"event {seq}",))
+            words = "\n".join(_words(json.loads(payload)))
+            if words:
+                yield HeldText("", words, (f"event {seq}",))
+
+
+def _words(payload: Mapping[str, Any]) -> Iterator[str]:
+    """What people and models have said in a payload; the rest is names, times and hashes."""
+    for fields in (payload, payload.get("record") or {}):
+        yield from (str(fields[name]) for name in ("title", "description", "rationale", "path") if fields.get(name))
+        for name in ("tags", "heading"):
+            if name in fields:
+                yield from map(str, json.loads(fields[name]))
+    for operation in json.loads(payload["operations"]) if "operations" in payload else ():
+        yield from (str(value) for value in (operation.get("details") or {}).values())
 
 
 def _places(db: apsw.Connection, name: str) -> Iterator[str]:
