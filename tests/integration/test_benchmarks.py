@@ -19,6 +19,7 @@ BENCH = Path(__file__).parents[2] / "bench"
         ("many_agents", "among 6, cold / alone, cold"),
         ("resync", "unchanged syncs opened 0 notes"),
         ("saving", "2 processes x 3 saves into one file"),
+        ("trust", "A review queue of 20"),
     ],
 )
 def test_benchmark_runs(name: str, says: str) -> None:

@@ -75,7 +75,7 @@ def test_every_kind_of_event_has_a_producer(tmp_path: Path) -> None:
         made = set(kinds(memory))
         elsewhere = {
             "checkpoints.pruned", "erase.begun", "erase.completed", "memory.erased", "record.erased",
-            "proposal.erased", "tombstone.erased", *TAKEN_BACK,
+            "proposal.erased", "tombstone.erased", "session.erased", *TAKEN_BACK,
         }  # fmt: skip
         assert made <= documented
         assert documented - made == elsewhere

@@ -38,6 +38,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "memoranda"
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 README, QUICKSTART, FORMAT = ROOT / "README.md", ROOT / "docs/quickstart.md", ROOT / "docs/format.md"
+GUIDES = sorted((ROOT / "docs/howto").glob("*.md"))
 SETTINGS_PAGE = ROOT / "docs/reference/settings.md"
 
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -151,10 +152,22 @@ def test_console_examples_run(place: Place) -> None:
         assert matches(expected, printed), f"$ {line}\n{printed}"
 
 
-@pytest.mark.parametrize("number", range(len(programs(QUICKSTART))))
-def test_python_examples_run(place: Place, number: int) -> None:
-    """Every Python block of the quickstart runs in a new home and prints what the page shows."""
-    program, expected = programs(QUICKSTART)[number]
+def test_commands_of_the_guides_run(place: Place) -> None:
+    """Every console example of the guides succeeds, in a home of its own, and prints what the page shows."""
+    found = [(page, *found) for page in GUIDES for found in commands(page)]
+    assert len(found) > 2
+    place.shell("memoranda init")
+    for page, line, expected in found:
+        printed = place.shell(line)
+        assert matches(expected, printed), f"{name_of(page)}: $ {line}\n{printed}"
+
+
+@pytest.mark.parametrize(
+    ("page", "number"), [(page, number) for page in [QUICKSTART, *GUIDES] for number in range(len(programs(page)))]
+)
+def test_python_examples_run(place: Place, page: Path, number: int) -> None:
+    """Every Python block of the quickstart and the guides runs in a new home and prints what the page shows."""
+    program, expected = programs(page)[number]
     done = place.run([sys.executable, "-W", "error", "-c", program])
     assert done.returncode == 0, done.stderr
     assert matches(expected, done.stdout), done.stdout
@@ -257,6 +270,8 @@ it in `.state/token`.
 |---|---|
 | `MEMORANDA_HOME` | the home, where none is given; else `~/.memoranda` |
 | `MEMORANDA_AGENT` | pins the command line to one agent: it acts as that agent and as nobody else |
+| `MEMORANDA_SESSION` | the key of the session that a pinned command line or a tool server works in |
+| `MEMORANDA_OPERATOR_PASSPHRASE` | the operator's passphrase, for a script of the operator's own; never for an agent |
 """
 
 

@@ -235,3 +235,28 @@ def test_what_cannot_be_erased_is_refused(tmp_path: Path) -> None:
                 operator(memory).erase(record_id=record_id, text=text)
         assert memory.status().ledger_events == before
         assert operator(memory).erase(text="kept text here").what
+
+
+def test_words_in_names_and_headings_are_erased_too(tmp_path: Path) -> None:
+    """In titles, descriptions, headings, rationales and session keys the text is erased, and all still proves."""
+    secret = "Quentin Featherstone"
+    with home(tmp_path) as memory:
+        agent, person = memory.agent("main"), memory.person("main")
+        agent.remember("Plays the oboe.", details=Details(title=f"About {secret}", tags=("music",)))
+        agent.remember("Plays chess.", details=Details(description=f"when {secret} comes"))
+        write(tmp_path, "memory/h.md", f"# {secret}\n\nlikes walnuts\n")
+        memory.sync()
+        session = agent.session(f"with {secret}")
+        session.tool_result(f"tool of {secret}", "x", server="web")
+        session.save("Offered once.")
+        session.close()
+        memory.sync()
+        (waiting,) = operator(memory).waiting()
+        operator(memory).approve(waiting.id, waiting.content_hash, rationale=f"{secret} told me")
+        person.save(CONTROL)
+        certificate = operator(memory).erase(text=secret)
+        assert certificate.swept.residue == ()
+        assert not grep(tmp_path, "Featherstone")
+        assert memory.verify().problems == ()
+        for kept in ("Plays the oboe.", "Plays chess.", "likes walnuts", "Offered once.", CONTROL):
+            assert texts(agent, kept), kept

@@ -169,13 +169,11 @@ class Laws(RuleBasedStateMachine):
         assert self.memory.status().ledger_events == events
         for text in texts:
             self.waiting.pop(text, None)
-            (self.alive if approve else self.ruled_out).add(text)
-        self.settle_rulings(texts, approve=approve)
-
-    def settle_rulings(self, texts: set[str], *, approve: bool) -> None:
-        """An approved text is ruled in."""
-        if approve:
-            self.ruled_out -= texts
+            if approve:
+                self.alive.add(text)
+                self.ruled_out.discard(text)
+            elif text not in self.alive:  # where it stands again meanwhile, there is nothing to rule out
+                self.ruled_out.add(text)
 
     @rule(count=st.integers(1, 2))
     def undo(self, count: int) -> None:

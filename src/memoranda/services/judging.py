@@ -127,14 +127,14 @@ def sift(stores: Stores, plan: Plan, content: Document) -> Sifted | Refused:
             left_out.append(index)
         elif key in seen:
             left_out.append(index)
-        elif standing.quarantined and not author.is_person:
-            waiting.append(standing.quarantined)
-            left_out.append(index)
-        elif not author.is_person and not plan.unjudged:
+        elif not author.is_person:
             verdict = _verdict(author, standing)
             if isinstance(verdict, Refused):
                 return verdict
-            if verdict:
+            if standing.quarantined:
+                waiting.append(standing.quarantined)
+                left_out.append(index)
+            elif verdict and not plan.unjudged:
                 asking.append(index)
                 left_out.append(index)
                 reason = reason or verdict.reason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,7 +14,7 @@ import apsw
 from memoranda.adapters.sqlite import ledger_rows as rows
 from memoranda.adapters.sqlite.connection import rows_of
 from memoranda.adapters.sqlite.ledger_replay import ERASED_EVENT
-from memoranda.adapters.sqlite.ledger_trust import PROPOSAL
+from memoranda.adapters.sqlite.ledger_trust import PROPOSAL, SESSION
 from memoranda.adapters.sqlite.objects import Objects
 from memoranda.domain.erasure import MIN_PIECE, HeldText, Holding, core_of, holds, is_one_of, variants, without
 from memoranda.domain.record import Provenance, Record, Status
@@ -112,10 +113,12 @@ class LedgerErase:
         with self._writing() as db:
             scrub = _Scrub(tuple(map(core_of, pieces)))
             self._scrub_objects(scrub)
-            self._scrub_events(db, scrub, record_ids)
+            touched = self._scrub_events(db, scrub, record_ids)
             for record_id in record_ids:
                 self._empty_record(db, record_id, at, author)
-            self._empty_proposals(db, scrub, record_ids, at, author)
+            for subject in sorted(touched - set(record_ids)):
+                self._restate(db, scrub, subject, at, author)
+            self._empty_proposals(db, scrub, record_ids, touched, at, author)
             for stone in tombstones:
                 self._drop_tombstone(db, scrub, stone, at, author)
             payload: dict[str, object] = {
@@ -139,8 +142,9 @@ class LedgerErase:
         if scrub.objects:
             self._objects.settle_depths()
 
-    def _scrub_events(self, db: apsw.Connection, scrub: _Scrub, record_ids: Sequence[str]) -> None:
-        """Empty the payloads that hold a piece, and all that describe an erased record."""
+    def _scrub_events(self, db: apsw.Connection, scrub: _Scrub, record_ids: Sequence[str]) -> set[str]:
+        """Empty the payloads that hold a piece, and all that describe an erased record; return their subjects."""
+        touched: set[str] = set()
         escaped = _escaped(scrub.pieces)
         erased = set(record_ids)
         query = "SELECT seq, kind, subject, payload FROM events WHERE payload<>'' ORDER BY seq"
@@ -150,6 +154,8 @@ class LedgerErase:
             is_about = kind.startswith("record.") and subject in erased
             if is_about or any(item in payload for item in escaped):
                 self._empty_event(db, scrub, seq)
+                touched.add(subject)
+        return touched
 
     @staticmethod
     def _empty_event(db: apsw.Connection, scrub: _Scrub, seq: int) -> None:
@@ -171,8 +177,37 @@ class LedgerErase:
         payload = {"batch": "", "before": old.status.value, "record": rows.to_payload(left)}
         self._event(db, at, author, "record.erased", old.scope, record_id, payload)
 
+    def _restate(self, db: apsw.Connection, scrub: _Scrub, subject: str, at: str, author: Principal) -> None:
+        """Say again what stands of a record or session whose event was emptied, without the pieces."""
+
+        def clean(value: Any) -> Any:
+            return without(value, scrub.pieces) if isinstance(value, str) else value
+
+        if subject.startswith("rec_"):
+            query = f"SELECT {','.join(rows.COLUMNS)} FROM records WHERE id=?"
+            for row in rows_of(db, query, (subject,)):
+                left = rows.of_row(tuple(map(clean, row)))
+                places = ",".join("?" * len(rows.COLUMNS))
+                db.execute(f"INSERT OR REPLACE INTO records VALUES({places})", rows.to_row(left))
+                payload = {"batch": "", "before": left.status.value, "record": rows.to_payload(left)}
+                self._event(db, at, author, "record.erased", left.scope, subject, payload)
+        if subject.startswith("ses_"):
+            for row in rows_of(db, f"SELECT {','.join(SESSION)} FROM sessions WHERE id=?", (subject,)):
+                values = dict(zip(SESSION, map(clean, row), strict=True))
+                names = ",".join(f"{name}=?" for name in SESSION)
+                db.execute(f"UPDATE sessions SET {names} WHERE id=?", (*values.values(), subject))
+                scope = Scope.parse(values["scope"])
+                values.pop("settled")
+                self._event(db, at, author, "session.erased", scope, subject, values)
+
     def _empty_proposals(
-        self, db: apsw.Connection, scrub: _Scrub, record_ids: Sequence[str], at: str, author: Principal
+        self,
+        db: apsw.Connection,
+        scrub: _Scrub,
+        record_ids: Sequence[str],
+        touched: AbstractSet[str],
+        at: str,
+        author: Principal,
     ) -> None:
         """Empty the proposals that offered what is erased; one that waited has lapsed."""
         names = [name for name, left in scrub.objects.items() if not left]
@@ -180,7 +215,7 @@ class LedgerErase:
             values: dict[str, Any] = dict(zip(PROPOSAL, row, strict=True))
             operations = str(values["operations"])
             about = any(record_id in values["record_ids"] or record_id in operations for record_id in record_ids)
-            if not (about or any(name in operations for name in names)):
+            if not (about or values["id"] in touched or any(name in operations for name in names)):
                 continue
             state = "expired" if values["state"] == "pending" else values["state"]
             values |= {"operations": "[]", "state": state, "content_hash": "", "rationale": ""}

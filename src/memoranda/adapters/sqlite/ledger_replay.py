@@ -72,7 +72,7 @@ class Replay:
                 self.proposals[subject] = tuple(payload[name] for name in PROPOSAL)
             case "proposal.approved" | "proposal.rejected":
                 self._change(self.proposals, PROPOSAL, subject, payload)
-            case "session.opened" | "session.tainted" | "session.closed":
+            case "session.opened" | "session.tainted" | "session.closed" | "session.erased":
                 self.sessions[subject] = tuple(payload[name] for name in SESSION if name != "settled")
             case _:
                 pass
