@@ -400,3 +400,16 @@ def test_nothing_of_the_callers_folder_is_run(cli: CommandLine, tmp_path: Path) 
     )
     assert b"TRAP" not in done.stderr
     assert done.returncode == 0, done.stderr
+
+
+def test_each_verb_is_found_in_the_module_that_is_loaded_for_it() -> None:
+    """The table of modules names every verb once, and the module that it names has the verb."""
+    from typer.main import get_command
+
+    from memoranda.interfaces.cli.app import _GROUPS
+
+    named = [verb for has in _GROUPS.values() for verb in has]
+    assert len(set(named)) == len(named)
+    assert set(named) == {verb.split()[0] for verb in verbs()}
+    for module, has in _GROUPS.items():
+        assert set(has) == set(get_command(build(has[0])).commands), module  # type: ignore[attr-defined]

@@ -7,13 +7,16 @@ import hashlib
 import json
 import os
 import stat
-import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memoranda.domain.archive import FORMAT, MANIFEST, MAX_BYTES, MAX_MEMBERS, MAX_RATIO, safe_name
 from memoranda.errors import BackendError, Conflict, IntegrityError, InvalidInput
+
+if TYPE_CHECKING:
+    import zipfile
 
 _SMALL = 4_096
 """Bytes below which no ratio is a trap."""
@@ -41,6 +44,8 @@ class ZipArchives:
 
     @staticmethod
     def _fill(file: object, members: Iterable[tuple[str, bytes]]) -> None:
+        import zipfile  # noqa: PLC0415 - only archives need it, and every command starts here
+
         hashes: dict[str, str] = {}
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:  # type: ignore[call-overload]  # a binary file
             for name, data in members:
@@ -53,6 +58,8 @@ class ZipArchives:
 
     def read(self, path: Path) -> Mapping[str, bytes]:
         """Return every member of an archive after all of it was checked; see the port."""
+        import zipfile  # noqa: PLC0415 - the same
+
         try:
             with zipfile.ZipFile(path) as archive:
                 return _checked(archive)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
@@ -106,6 +105,8 @@ def _is_database(path: Path) -> bool:
 
 def _in_values(path: Path, needles: Sequence[bytes]) -> bool:
     """Look at every value of every table, packed ones unpacked; a damaged database has had its bytes looked at."""
+    import sqlite3  # noqa: PLC0415 - only a sweep needs the interpreter's own
+
     with suppress(sqlite3.Error), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
         database.text_factory = bytes
         names = database.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()
