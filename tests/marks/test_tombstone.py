@@ -36,6 +36,18 @@ REWORDED = {
     "word order": "Dark mode is what the user prefers.",
     "inflection": "Users preferred dark modes.",
     "commas": "User, prefers, dark mode.",
+    "link": "[User prefers dark mode.](https://example.com)",
+    "tag": "<b>User prefers</b> dark mode.",
+    "comment": "User prefers<!-- x --> dark mode.",
+    "entity": "User prefers d&#97;rk&nbsp;mode.",
+    "check box": "- [x] User prefers dark mode.",
+    "footnote": "User prefers dark mode.[^1]",
+    "escapes": "User\\ prefers\\ dark\\ mode\\.",
+    "diacritics": "U\u0301ser pr\u00e9fers d\u0332ark mode.",
+    "among others": "We met on Monday. User prefers dark mode. Then we ate.",
+    "as a line": "Notes of today\nUser prefers dark mode.\nMore of it",
+    "in a cell": "| who | what |\n|---|---|\n| x | User prefers dark mode. |",
+    "in a nested item": "- Settings\n  - User prefers dark mode.",
 }
 """The same statement in other words: it waits for a person."""
 
@@ -47,6 +59,12 @@ DIFFERENT = [
     ("Use --force for pushes.", "Use force for pushes."),
     ("The rate is 1.5% a year.", "The rate is 15% a year."),
     ("Lights are on.", "Lights are off."),
+    ("The door is open.", "The door is not open. The window is open."),
+    (
+        "\u305f\u3044\u304b\u304f\u306f\u9ad8\u3044\u3067\u3059\u304b\u3089\u306d",
+        "\u3060\u3044\u304c\u304f\u306f\u9ad8\u3044\u3067\u3059\u304b\u3089\u306d",
+    ),
+    ("See [the map](a.png) of Rome.", "See [the plan](a.png) of Rome."),
 ]
 """Pairs that must never be taken for each other."""
 

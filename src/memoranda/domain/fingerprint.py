@@ -7,6 +7,7 @@ by guessing without the key. The `person` field separates the uses.
 from __future__ import annotations
 
 import hashlib
+import html
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -41,6 +42,14 @@ _EMPHASIS = re.compile(r"(?<![\w*_~])(\*{1,3}|_{1,3}|~~)(?=\S)(.+?)(?<=\S)\1(?![
 _INTRAWORD_STARS = re.compile(r"(\*{1,3}|~~)(?=\S)([^*~\n]+?)(?<=\S)\1")
 _CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _MARKER = re.compile(r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+", re.MULTILINE)
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>|<!--.{0,2000}?-->", re.DOTALL)
+_LINK = re.compile(r"!?\[([^\[\]]{0,1000})\]\([^()]{0,1000}\)|!?\[([^\[\]]{0,1000})\]\[[^\[\]]{0,200}\]")
+_FOOTNOTE = re.compile(r"\[\^[^\[\]]{1,100}\]")
+_BOX = re.compile(r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])?[ \t]*\[[ xX]\](?=\s)", re.MULTILINE)
+_DIACRITIC = re.compile("[\u0300-\u036f]")
+_SENTENCE_END = re.compile("(?<=[.!?;:])\\s+|[\u3002\uff01\uff1f\uff1b]|\\n+|\\s[|\u2013\u2014-]\\s|\\s*\\|\\s*")
+_MIN_WORDS, _MIN_BYTES, _MOST_STATEMENTS = 3, 24, 200
+"""A statement that is compared by itself: shorter ones, such as "not yet", occur in many texts."""
 _LONE = re.compile(r"(?<!\S)[^\w\s]+(?!\S)")
 
 
@@ -60,10 +69,30 @@ def normalise(text: str) -> str:
     return folded or " ".join(text.split()) or text
 
 
+def plain_words(text: str) -> str:
+    """Return a text without what may be wrapped around its words.
+
+    That is links, tags, entities, footnotes, check boxes and diacritics.
+    """
+    words = html.unescape(_TAG.sub(" ", text))
+    words = _LINK.sub(lambda match: f" {match[1] or match[2]} ", _FOOTNOTE.sub(" ", _BOX.sub(" ", words)))
+    return unicodedata.normalize("NFKC", _DIACRITIC.sub("", unicodedata.normalize("NFKD", words)))
+
+
+def statements(text: str) -> tuple[str, ...]:
+    """Return the sentences and lines of a text that has several: a rejected one may hide among others.
+
+    Only those of three words (24 bytes in scripts without spaces) or more.
+    """
+    parts = [part.strip() for part in _SENTENCE_END.split(text)]
+    kept = [part for part in parts if len(part.split()) >= _MIN_WORDS or len(part.encode()) >= _MIN_BYTES]
+    return tuple(dict.fromkeys(kept))[:_MOST_STATEMENTS] if len(parts) > 1 else ()
+
+
 def mark(key: bytes, text: str) -> Mark:
     """Return a text's mark under one tombstone key."""
     value = normalise(text)
-    stems, exact = near_terms(value)
+    stems, exact = near_terms(normalise(plain_words(text)))
     near = "\x1f".join([*stems, "\x1e", *exact]) if stems or exact else ""
     return Mark(_keyed(key, b"tomb value", value), _keyed(key, b"tomb near", near) if near else "")
 
@@ -88,6 +117,11 @@ class Fingerprints:
     def __init__(self, key: bytes, foreign: Callable[[], Sequence[bytes]] = tuple) -> None:
         self._key, self._foreign = key, foreign
         self.tombstone_key = hashlib.blake2b(key, digest_size=KEY_BYTES, person=b"tombstone key").digest()
+
+    def statement_marks(self, text: str) -> tuple[Mark, ...]:
+        """Return the marks of the sentences and lines of a text of several."""
+        keys = (self.tombstone_key, *self._foreign())
+        return tuple(mark(key, part) for part in statements(text) for key in keys)
 
     def marks(self, text: str) -> tuple[Mark, ...]:
         """Return a text's marks under every tombstone key, this home's first."""

@@ -15,10 +15,17 @@ from memoranda.domain.tombstone import Mark, Standing, Tombstone
 class TrustLedger(Protocol):
     """What the ledger knows beside records; each method binds its scope in the query."""
 
-    def standing(self, scope: Scope, value_keys: Sequence[str], marks: Sequence[Sequence[Mark]]) -> Sequence[Standing]:
+    def standing(
+        self,
+        scope: Scope,
+        value_keys: Sequence[str],
+        marks: Sequence[Sequence[Mark]],
+        statements: Sequence[Sequence[Mark]] = (),
+    ) -> Sequence[Standing]:
         """Return what is known of each text, at a cost that does not grow with the number of tombstones.
 
-        A text is given by its value key and its marks under every tombstone key.
+        A text is given by its value key and its marks under every tombstone key, and by the marks of the `statements`
+        in it: one of those that is rejected makes the text near.
         """
 
     def active_with_value(self, scope: Scope, value_key: str) -> Sequence[str]:

@@ -33,8 +33,11 @@ def standings(stores: Stores, plan: Plan, texts: Sequence[str]) -> Sequence[Stan
     scope = plan.batch.scope
     if plan.tombstones_bind is None:
         plan.tombstones_bind = stores.ledger.has_tombstones(scope)
-    marks = [stores.prints.marks(text) if plan.tombstones_bind else () for text in texts]
-    return stores.ledger.standing(scope, [stores.prints.value_key(text) for text in texts], marks)
+    bind, keys = plan.tombstones_bind, [stores.prints.value_key(text) for text in texts]
+    marks = [stores.prints.marks(text) if bind else () for text in texts]
+    is_model = not plan.actor.is_person
+    statements = [stores.prints.statement_marks(text) if bind and is_model else () for text in texts]
+    return stores.ledger.standing(scope, keys, marks, statements)
 
 
 def judged(stores: Stores, plan: Plan, texts: Sequence[str]) -> Refused | Waits | None:

@@ -103,10 +103,20 @@ class TrustReads:
     def _reading(self) -> AbstractContextManager[apsw.Connection]:
         raise NotImplementedError
 
-    def standing(self, scope: Scope, value_keys: Sequence[str], marks: Sequence[Sequence[Mark]]) -> Sequence[Standing]:
+    def standing(
+        self,
+        scope: Scope,
+        value_keys: Sequence[str],
+        marks: Sequence[Sequence[Mark]],
+        statements: Sequence[Sequence[Mark]] = (),
+    ) -> Sequence[Standing]:
         """Return what is known of each text; every look-up goes by an index."""
+        inner = statements or [()] * len(value_keys)
         with self._reading() as db:
-            return [_standing(db, str(scope), key, found) for key, found in zip(value_keys, marks, strict=True)]
+            return [
+                _standing(db, str(scope), key, found, parts)
+                for key, found, parts in zip(value_keys, marks, inner, strict=True)
+            ]
 
     def active_with_value(self, scope: Scope, value_key: str) -> Sequence[str]:
         """Return the ids of all active records with this value."""
@@ -188,7 +198,9 @@ class TrustReads:
         return found
 
 
-def _standing(db: apsw.Connection, scope: str, value_key: str, marks: Sequence[Mark]) -> Standing:
+def _standing(
+    db: apsw.Connection, scope: str, value_key: str, marks: Sequence[Mark], statements: Sequence[Mark]
+) -> Standing:
     active = quarantined = ""
     query = (
         "SELECT id FROM records INDEXED BY records_value WHERE scope=? AND value_key=? AND status=? "
@@ -204,10 +216,13 @@ def _standing(db: apsw.Connection, scope: str, value_key: str, marks: Sequence[M
     for mark in marks:
         exact += _stones(db, "value", scope, mark.value)
         near += _stones(db, "near", scope, mark.near) if mark.near else []
+    for part in statements:
+        near += _stones(db, "value", scope, part.value)
+        near += _stones(db, "near", scope, part.near) if part.near else []
     known = {stone.id for stone in exact}
     return Standing(
         active=active, quarantined=quarantined, exact=tuple(exact),
-        near=tuple(stone for stone in near if stone.id not in known), removed_by=removed_by,
+        near=tuple({stone.id: stone for stone in near if stone.id not in known}.values()), removed_by=removed_by,
     )  # fmt: skip
 
 

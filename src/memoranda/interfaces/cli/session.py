@@ -12,10 +12,12 @@ import memoranda
 from memoranda.bootstrap import home_folder
 from memoranda.domain.report import SyncReport
 from memoranda.domain.scope import check_id
+from memoranda.domain.session import Audience
 from memoranda.errors import Denied, NotFound, RemovalsNotAccepted
 from memoranda.interfaces.cli.output import Output
 from memoranda.interfaces.cli.progress import shown
 from memoranda.memory import Agent, Memory
+from memoranda.memory import Session as Talk
 
 PINNED = "MEMORANDA_AGENT"
 """Set in hooks and sandboxes: whoever runs there acts as that agent and as nobody else."""
@@ -53,7 +55,21 @@ def acting(memory: Memory, agent_id: str) -> Agent:
     """Return an agent's handle, in the session that `$MEMORANDA_SESSION` names where it is set."""
     key = os.environ.get(SESSION)
     agent = memory.agent(agent_id)
-    return agent.session(key) if key else agent
+    return in_session(agent, key) if key else agent
+
+
+def in_session(agent: Agent, key: str, audience: Audience = "private") -> Talk:
+    """Return an agent's session with this key.
+
+    One that a pinned process opens while another of the agent is tainted is tainted too: whoever runs there may have
+    read what that one has.
+    """
+    before = agent.sessions()
+    session = agent.session(key, audience=audience)
+    beside = [state for state in before if state.is_tainted]
+    if pinned_agent() is not None and beside and key not in [state.key for state in before]:
+        session.receive("", beside[0].id)
+    return session
 
 
 def forbid_agents(what: str) -> None:

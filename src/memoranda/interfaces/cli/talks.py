@@ -11,7 +11,7 @@ from memoranda.errors import Denied
 from memoranda.interfaces.cli.options import AgentId, AsJson, Home, verb
 from memoranda.interfaces.cli.output import plain
 from memoranda.interfaces.cli.session import Session as Opened
-from memoranda.interfaces.cli.session import opened, pinned_agent
+from memoranda.interfaces.cli.session import in_session, opened, pinned_agent
 from memoranda.memory import Session
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The session's key: the host's own name for it.")]
@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 
 def _session(opened_home: Opened, key: str, *, shared: bool = False) -> Session:
     agent = opened_home.memory.agent(opened_home.agent_id)
-    return agent.session(key, audience="shared" if shared else "private")
+    return in_session(agent, key, "shared" if shared else "private")
 
 
 def _facts(state: SessionState) -> dict[str, object]:
