@@ -18,13 +18,6 @@ Action = Literal[
     "memory.quarantine.review",
 ]  # fmt: skip
 
-ALIASES: dict[str, Action] = {
-    "mob.memory.read": "team.memory.read",
-    "mob.memory.propose": "team.memory.propose",
-    "mob.memory.commit": "team.memory.commit",
-}
-"""Names that another system gives to the same actions."""
-
 _OPERATOR_ONLY: tuple[Action, ...] = ("agent.memory.admin", "memory.quarantine.review")
 _PAST = (Status.SUPERSEDED, Status.RETIRED)
 _REVIEWED = (Status.QUARANTINED, Status.TOMBSTONED)
