@@ -77,6 +77,7 @@ def waiting(cli: CommandLine) -> dict[str, object]:
 def test_a_review_from_list_to_approval(cli: CommandLine, waiting: dict[str, object]) -> None:
     """List, show, diff and approve by the hash that was shown; then the text is found and nothing waits."""
     set_passphrase(cli)
+    assert "1 waiting for a ruling" in cli("status").out
     listed = cli("review", "list", "--json", **AS_OPERATOR).json
     assert [item["id"] for item in listed["proposals"]] == [waiting["id"]]
     assert "A page says so." not in cli("review", "list", "--json", **AS_OPERATOR).out

@@ -77,7 +77,7 @@ class VerifyReport:
 
 @dataclass(frozen=True, slots=True)
 class ScopeStatus:
-    """What one scope holds."""
+    """What one scope holds; `waiting` counts proposals that wait for a ruling."""
 
     scope: str
     workspace: str
@@ -88,6 +88,7 @@ class ScopeStatus:
     indexed_passages: int
     vectors: int
     pending_vectors: int
+    waiting: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,9 +68,9 @@ def lifts(author: Principal, tombstone: Tombstone) -> bool:
 class Standing:
     """What the ledger already says about one text in a scope.
 
-    `active` and `quarantined` are ids of records with this value, "" for none. `exact` and `near` are the tombstones
-    that bind now: by value, and by near key alone. `removed_by` is who took out the record that last had the value,
-    where none is active.
+    `active` is the id of an active record with this value, `quarantined` that of one that waits, "" for none. `exact`
+    and `near` are the tombstones that bind now: by value, and by near key or a statement alone. `removed_by` is who
+    took out the record that last had the value, where none is active.
     """
 
     active: str = ""

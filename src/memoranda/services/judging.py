@@ -91,8 +91,13 @@ def _is_persons(principal: Principal) -> bool:
 
 
 def rejected_since(stores: Stores, plan: Plan, text: str) -> bool:
-    """Whether a text that turned up in a file while a session was open is one that no model may bring back."""
+    """Whether a text that turned up in a file while a session was open is one that no model may bring back.
+
+    It was rejected, taken out by a person, or waits for one.
+    """
     (standing,) = standings(stores, plan, [text])
+    if standing.quarantined:
+        return True
     if any(stone.binds == "models" for stone in (*standing.exact, *standing.near)):
         return True
     return standing.removed_by is not None and _is_persons(standing.removed_by)

@@ -41,7 +41,7 @@ def find_moves(
         surplus[path] = came - left
         gone = left - came
         for name, record in zip(before.hashes, before.known, strict=True):
-            if gone[name] and record is not None and record.status is Status.ACTIVE:
+            if gone[name] and record is not None and _moves(record):
                 gone[name] -= 1
                 departed[name].append(record)
     arrivals: Arrivals = {}
@@ -51,6 +51,11 @@ def find_moves(
                 surplus[path][name] -= 1
                 arrivals.setdefault(path, (content, {}))[1][index] = departed[name].popleft().id
     return arrivals
+
+
+def _moves(record: Record) -> bool:
+    """Whether a record goes along with its text: what waits for a person's eyes still waits in another file."""
+    return record.status is Status.ACTIVE or record.reason.startswith("review:")
 
 
 def _hashes_now(stores: Stores, scope: Scope, path: str) -> tuple[str, list[str]] | None:

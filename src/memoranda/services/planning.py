@@ -117,19 +117,46 @@ def _withheld(
     """Add to the secrets what waits for a person's approval: what did already, and what this door lets in so."""
     more: dict[int, str] = {}
     for index, old in found.kept.items():
-        record = known[old]
-        if record is not None and record.status is Status.WITHHELD and index not in step.withheld.blocks:
-            more[index] = record.reason
-    door = plan.batch.door
-    if plan.batch.author == EXTERNAL and door != "trusted":
-        for index in (*found.added, *found.edited):
-            if index in step.withheld.blocks or index in step.moved:
-                continue
-            if door in ("review", "tainted"):
-                more[index] = f"{REVIEW}{door}"
-            elif rejected_since(stores, plan, document.blocks[index].text):
-                more[index] = f"{REVIEW}rejected"
+        if index not in step.withheld.blocks and _is_held(known[old]):
+            more[index] = _reason(known[old])
+    if plan.batch.author == EXTERNAL:
+        more |= _unread(stores, plan, document, step, found, known)
     return also(step.withheld, document, more) if more else step.withheld
+
+
+def _is_held(record: Record | None) -> bool:
+    return record is not None and record.status is Status.WITHHELD and record.reason.startswith(REVIEW)
+
+
+def _reason(record: Record | None) -> str:
+    return record.reason if record else ""
+
+
+def _unread(
+    stores: Stores, plan: Plan, document: Document, step: Step, found: Alignment, known: Sequence[Record | None]
+) -> dict[int, str]:
+    """What sync found and no person has read: by where the edit came from, or because it waited before.
+
+    A text that waits goes on waiting in another file, and so does what takes its place while a session is open: the
+    ledger does not have its words, so that nobody can tell whether it is said anew.
+    """
+    door = plan.batch.door
+    gone = [known[old] for old in (*found.removed, *found.edited.values())]
+    lost = next((record.reason for record in gone if record is not None and _is_held(record)), "")
+    more: dict[int, str] = {}
+    for index in (*found.added, *found.edited):
+        moved = stores.ledger.record(step.moved[index]) if index in step.moved else None
+        if index in step.withheld.blocks:
+            continue
+        if moved is not None:
+            more |= {index: moved.reason} if moved.reason.startswith(REVIEW) else {}
+        elif door in ("review", "tainted"):
+            more[index] = f"{REVIEW}{door}"
+        elif door == "session" and lost:
+            more[index] = lost
+        elif door == "session" and rejected_since(stores, plan, document.blocks[index].text):
+            more[index] = f"{REVIEW}rejected"
+    return more
 
 
 def _stopped(

@@ -42,9 +42,8 @@ def listed(
     """
     if not 1 <= limit <= MAX_LISTED:
         raise InvalidInput(f"limit {limit} is out of range: use 1 to {MAX_LISTED}")
-    now = stores.clock.now()
-    found = stores.ledger.proposals(scopes, pending=pending, limit=limit)
-    return tuple(replace(item, state=item.state_at(now)) for item in found)
+    found = (_as_of_now(stores, item) for item in stores.ledger.proposals(scopes, pending=pending, limit=limit))
+    return tuple(item for item in found if not pending or item.state == "pending")
 
 
 def find(stores: Stores, scopes: Sequence[Scope] | None, proposal_id: str) -> Proposal:
@@ -52,7 +51,15 @@ def find(stores: Stores, scopes: Sequence[Scope] | None, proposal_id: str) -> Pr
     found = stores.ledger.proposal(proposal_id)
     if found is None or (scopes is not None and found.scope not in scopes):
         raise NotFound("nothing with this id waits; `memoranda review list` shows what does")
-    return replace(found, state=found.state_at(stores.clock.now()))
+    return _as_of_now(stores, found)
+
+
+def _as_of_now(stores: Stores, proposal: Proposal) -> Proposal:
+    """Return a proposal in its present state: one has lapsed when its time is over, or its text has left the file."""
+    state = proposal.state_at(stores.clock.now())
+    if state == "pending" and proposal.kind == "external" and not _still(stores, proposal.record_ids):
+        state = "expired"
+    return replace(proposal, state=state)
 
 
 def shown(stores: Stores, scopes: Sequence[Scope] | None, proposal_id: str) -> Waiting:

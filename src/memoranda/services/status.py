@@ -44,6 +44,7 @@ def _scope(stores: Stores, scope: Scope) -> ScopeStatus:
         indexed_passages=state.passages,
         vectors=state.vectors,
         pending_vectors=state.pending,
+        waiting=stores.ledger.waiting(scope),
     )
 
 

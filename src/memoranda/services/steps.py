@@ -116,11 +116,12 @@ class Step:
         block, name, occurrence = self._place(index)
         moved = self.stores.ledger.record(self.moved[index]) if index in self.moved else None
         if moved is not None and moved.scope == self.plan.batch.scope and moved.block_hash == name:
+            held = index in self.withheld.blocks
             placed = replace(
-                moved, path=self.path, heading=self._heading(block), occurrence=occurrence, status=Status.ACTIVE,
-                retired_at="", retired_by="",
+                moved, path=self.path, heading=() if held else self._heading(block), occurrence=occurrence,
+                status=Status.WITHHELD if held else Status.ACTIVE, retired_at="", retired_by="",
             )  # fmt: skip
-            kind = "record.moved" if moved.status is Status.ACTIVE else "record.revived"
+            kind = "record.moved" if moved.status in (Status.ACTIVE, Status.WITHHELD) else "record.revived"
             return self._change(kind, placed, moved.status.value)
         old = self._past(index)
         if old is not None:

@@ -208,8 +208,9 @@ def _standing(
     )
     if value_key:
         active = db.execute(query, (scope, value_key, "active")).get or ""
-        quarantined = db.execute(query, (scope, value_key, "quarantined")).get or ""
-        quarantined = quarantined if quarantined and _waits(db, quarantined) else ""
+        for status in ("quarantined", "withheld"):
+            found = db.execute(query, (scope, value_key, status)).get or ""
+            quarantined = quarantined or (found if found and _waits(db, found) else "")
     removed_by = None if active or not value_key else _removed_by(db, scope, value_key)
     exact: list[Tombstone] = []
     near: list[Tombstone] = []

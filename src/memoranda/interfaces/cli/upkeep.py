@@ -96,6 +96,8 @@ def _status_lines(report: StatusReport) -> Iterator[str]:
             f"{scope.retired} retired; {scope.vectors} of {scope.indexed_passages} passages have vectors"
         )
         yield f"   {plain(scope.workspace)}"
+        if scope.waiting:
+            yield f"   {scope.waiting} waiting for a ruling; see `memoranda review list`"
     yield from _ignored_lines(report)
 
 
