@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from memoranda.domain.checkpoint import Checkpoint
@@ -44,8 +44,11 @@ class Ledger(TrustLedger, ErasureLedger, Protocol):
     def intents(self, scope: Scope) -> Sequence[Entry]:
         """Return the intents that no commit followed, oldest first."""
 
-    def record(self, record_id: str) -> Record | None:
-        """Return a record by id, whatever its scope and status; callers check both."""
+    def record(self, record_id: str, scopes: Collection[Scope] | None = None) -> Record | None:
+        """Return a record by id, of these scopes (None: of any) and whatever its status; callers check that.
+
+        Another scope's record costs what an unknown id costs: the scope is a condition of the look-up.
+        """
 
     def records_in(self, scope: Scope, path: str) -> Sequence[Record]:
         """Return the records that stand in a file now (active or withheld)."""

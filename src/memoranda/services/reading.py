@@ -84,7 +84,7 @@ def get(stores: Stores, viewer: Viewer, chunk_id: str) -> Chunk:
     match = _CHUNK_ID.fullmatch(chunk_id)
     if match is None:
         return _at_place(stores, viewer, chunk_id)
-    record = stores.ledger.record(match[1])
+    record = stores.ledger.record(match[1], viewer.scopes)
     if record is None or not may_see(stores, viewer, record) or record.status is not Status.ACTIVE:
         raise NotFound(_NOT_FOUND)
     whole = text_of(stores, record)
@@ -160,7 +160,7 @@ def history(stores: Stores, viewer: Viewer, record_id: str) -> History:
         NotFound: unknown or another scope's id, alike.
     """
     base = record_id.partition("#")[0]
-    record = stores.ledger.record(base)
+    record = stores.ledger.record(base, viewer.scopes)
     if record is None or not may_see(stores, viewer, record):
         raise NotFound("record not found")
     chain = [item for item in stores.ledger.chain(base) if may_see(stores, viewer, item)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -49,9 +49,13 @@ class LedgerReads:
             found = rows_of(db, "SELECT id, scope, body FROM intents WHERE scope=? ORDER BY id", (str(scope),))
         return [rows.intent_of(*row) for row in found]
 
-    def record(self, record_id: str) -> Record | None:
-        """Return a record by id, whatever its scope and status."""
-        found = self._records("id=?", (record_id,))
+    def record(self, record_id: str, scopes: Collection[Scope] | None = None) -> Record | None:
+        """Return a record by id, of these scopes (None: of any) and whatever its status."""
+        if scopes is None:
+            found = self._records("id=?", (record_id,))
+        else:
+            names = sorted(map(str, scopes))
+            found = self._records(f"id=? AND scope IN ({','.join('?' * len(names))})", (record_id, *names))
         return found[0] if found else None
 
     def records_in(self, scope: Scope, path: str) -> Sequence[Record]:
