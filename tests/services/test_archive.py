@@ -7,8 +7,10 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from memoranda.domain.archive import MANIFEST, flattened
@@ -271,3 +273,16 @@ def _fails(*_: object, **__: object) -> None:
 def test_deep_and_odd_paths_are_flattened(path: str, flat: str) -> None:
     """What agents may not write comes in under a legal name that can still be recognised."""
     assert flattened(path) == flat
+
+
+def test_a_damaged_ledger_is_not_exported_as_an_empty_file(tmp_path: Path) -> None:
+    """Where the kept content is damaged the export stops and leaves no file; a sound one is written."""
+    with home(tmp_path / "a") as source:
+        source.person("main").save("A line that matters.")
+        assert source.export_archive(tmp_path / "sound.zip").records == 1
+    with closing(apsw.Connection(str(tmp_path / "a/.state/ledger.db"))) as ledger:
+        ledger.execute("DELETE FROM objects")
+    with home(tmp_path / "a") as source:
+        with pytest.raises(IntegrityError):
+            source.export_archive(tmp_path / "x.zip")
+        assert not (tmp_path / "x.zip").exists()

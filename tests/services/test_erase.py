@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import subprocess
 from pathlib import Path
@@ -174,8 +175,12 @@ def test_residue_in_files_that_are_not_memory_is_named(tmp_path: Path) -> None:
         memory.person("main").save("Aunt Mabel hides the key under a pot.")
         write(tmp_path, "SOUL.md", "I know: Aunt Mabel hides the key under a pot.\n")
         write(tmp_path, "notes.bin", "Aunt Mabel hides the key under a pot.".encode("utf-16-le"))
+        memory.export_archive(tmp_path / "export.zip")
+        write(tmp_path, "packed.gz", gzip.compress(b"x" * 5_000 + b"Aunt Mabel hides the key under a pot."))
         certificate = operator(memory).erase(text="Aunt Mabel hides the key under a pot.")
-        assert sorted(certificate.swept.residue) == ["SOUL.md: raw bytes", "notes.bin: raw bytes"]
+        assert sorted(certificate.swept.residue) == [
+            "SOUL.md: raw bytes", "export.zip: inside the archive", "notes.bin: raw bytes", "packed.gz: raw bytes",
+        ]  # fmt: skip
         assert not any("Mabel" in line for line in certificate.swept.residue)
         assert grep(tmp_path, "Mabel") == [str(tmp_path / "SOUL.md")]
 
@@ -260,3 +265,14 @@ def test_words_in_names_and_headings_are_erased_too(tmp_path: Path) -> None:
         assert memory.verify().problems == ()
         for kept in ("Plays the oboe.", "Plays chess.", "likes walnuts", "Offered once.", CONTROL):
             assert texts(agent, kept), kept
+
+
+def test_what_no_sync_has_seen_yet_is_erased_too(tmp_path: Path) -> None:
+    """A file that was written a moment ago loses the text as well, and keeps its other lines."""
+    with home(tmp_path) as memory:
+        memory.person("main").save("The cellar key is under the fern.")
+        write(tmp_path, "memory/new.md", "- The cellar key is under the fern.\n- The fern is dry.\n")
+        certificate = operator(memory).erase(text="The cellar key is under the fern.")
+        assert certificate.swept.residue == ()
+        assert read(tmp_path, "memory/new.md") == "- The fern is dry.\n"
+        assert memory.verify().problems == ()

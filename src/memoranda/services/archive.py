@@ -105,6 +105,8 @@ def _lines(rows: Sequence[Mapping[str, object]]) -> bytes:
 def _kept(stores: Stores, scope: Scope, name: str) -> tuple[str, list[dict[str, object]]]:
     """Return a file's content without what is withheld, and what is known of its active blocks."""
     working = as_known(stores, scope, name)
+    if working.state is None or stores.ledger.text(working.state.object) is None:
+        raise IntegrityError(f"the ledger's copy of {scope} {name} is missing; run `memoranda verify`")
     document = working.document
     hidden = [index for index, block in enumerate(document.blocks) if placeholder_hash(block.text)]
     known = [record for index, record in enumerate(working.known) if index not in hidden]

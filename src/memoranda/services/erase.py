@@ -8,7 +8,7 @@ finished by asking for it again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 from memoranda.domain.erasure import MIN_PIECE, Certificate, core_of, holds
 from memoranda.domain.markdown import parse
@@ -18,10 +18,11 @@ from memoranda.domain.record import Provenance, Record, Status
 from memoranda.domain.report import Progress
 from memoranda.domain.scope import OPERATOR, Principal, Scope
 from memoranda.domain.tombstone import Tombstone
-from memoranda.errors import BackendError, Conflict, InvalidInput, NotFound
+from memoranda.errors import BackendError, Conflict, InvalidInput, NotFound, RemovalsNotAccepted
 from memoranda.ports.erasure import Sweeper
 from memoranda.services import gateway, indexing, writing
 from memoranda.services.stores import Stores
+from memoranda.services.sync import sync
 from memoranda.services.working_file import block_hashes, decode
 
 BEGUN, COMPLETED = "erase.begun", "erase.completed"
@@ -54,7 +55,9 @@ def erase(
         raise InvalidInput("give either a record's id or a text to erase")
     if text and len(core_of(text)) < MIN_PIECE:
         raise InvalidInput(f"a text to erase has at least {MIN_PIECE} characters; name the record instead")
-    with _all_scopes(stores):
+    with _all_scopes(stores) as scopes:
+        with suppress(RemovalsNotAccepted):  # a folder that is away keeps its records, and what it holds is not here
+            sync(stores, scopes, progress=progress)
         records, pieces = _targets(stores, record_id, text, only=only)
         if not pieces or _is_gone(stores, records, pieces):
             return _again(stores, operator, records, pieces, sweeper, keep_tombstone=keep_tombstone)
@@ -77,14 +80,14 @@ def erase(
 
 
 @contextmanager
-def _all_scopes(stores: Stores) -> Iterator[None]:
+def _all_scopes(stores: Stores) -> Iterator[list[Scope]]:
     """Hold every scope's lock, in order; what was interrupted is finished first."""
     scopes = sorted({*stores.documents.scopes(), *stores.ledger.scopes(), OPERATOR})
     with ExitStack() as stack:
         for scope in scopes:
             stack.enter_context(stores.locks.hold(scope))
             writing.recover(stores, scope)
-        yield
+        yield scopes
 
 
 def _targets(stores: Stores, record_id: str, text: str, *, only: bool) -> tuple[list[Record], list[str]]:

@@ -18,8 +18,10 @@ from memoranda.domain.erasure import Sweep
 
 _BLOCK = 1 << 20
 _MIN_LINE = 8
-_STREAM = re.compile(rb"\x78[\x01\x5e\x9c\xda]")
-"""The first two bytes of a zlib stream (RFC 1950) at the usual window size."""
+_STREAM = re.compile(rb"\x78[\x01\x5e\x9c\xda]|\x1f\x8b\x08")
+"""How a zlib stream (RFC 1950, at the usual window size) or a gzip stream (RFC 1952) begins."""
+_EITHER = 47
+"""`wbits` for a zlib or gzip header, told apart by zlib itself."""
 
 _UNPACKED = 1 << 20
 _SQLITE = b"SQLite format 3\x00"
@@ -50,6 +52,8 @@ class RawSweep:
                 residue.append(f"{name}: raw bytes")
             elif _is_database(path) and _in_values(path, needles):
                 residue.append(f"{name}: a stored value")
+            elif _in_members(path, needles):
+                residue.append(f"{name}: inside the archive")
         return Sweep(files=files, bytes=total, residue=tuple(residue))
 
 
@@ -93,7 +97,7 @@ def _in_streams(data: bytes, needles: Sequence[bytes]) -> bool:
     """Unpack from every place where a packed stream may begin, as far as it goes."""
     for match in _STREAM.finditer(data):
         with suppress(zlib.error):
-            if _holds(zlib.decompressobj().decompress(data[match.start() :], _UNPACKED), needles):
+            if _holds(zlib.decompressobj(_EITHER).decompress(data[match.start() :], _UNPACKED), needles):
                 return True
     return False
 
@@ -116,6 +120,17 @@ def _in_values(path: Path, needles: Sequence[bytes]) -> bool:
                 for row in database.execute(f'SELECT * FROM "{quoted}"'):  # noqa: S608 - a name of the schema, quoted
                     if any(_in_value(value, needles) for value in row):
                         return True
+    return False
+
+
+def _in_members(path: Path, needles: Sequence[bytes]) -> bool:
+    """Look into the members of a zip archive: their streams have no header that could be found."""
+    import zipfile  # noqa: PLC0415 - only a sweep needs it here
+
+    if not zipfile.is_zipfile(path):
+        return False
+    with suppress(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError), zipfile.ZipFile(path) as archive:
+        return any(_holds(archive.read(name), needles) for name in archive.namelist())
     return False
 
 
