@@ -11,7 +11,7 @@ import pytest
 from memoranda.domain.outcome import Saved
 from memoranda.errors import MemorandaError
 from memoranda.interfaces import tools
-from memoranda.memory import Agent, Memory, Session
+from memoranda.memory import Agent, Job, Memory, Session
 from tests.homes import home
 
 SECRET = "The aardvark sleeps in locker nine."
@@ -53,6 +53,7 @@ def test_every_read_path_has_a_case() -> None:
     """A method that is added to a handle must be named here as a read, a write or a fact."""
     assert public(Agent) - FACTS == set(READS) | WRITES
     assert public(Session) - FACTS == set(READS) | WRITES | OF_A_SESSION
+    assert public(Job) - FACTS == set(READS) | WRITES | {"retier"}
 
 
 def prepared(memory: Memory) -> dict[str, str]:

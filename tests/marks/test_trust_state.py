@@ -67,8 +67,10 @@ def test_every_door_gives_its_own_trust(tmp_path: Path) -> None:
         adopted = memory.operator(at_terminal=True).adopt(doors[Trust.UNTRUSTED]).items[0]
         assert isinstance(adopted, Saved)
         assert record(memory, adopted.record_ids[0]).trust is Trust.OPERATOR
-        verified = memory.job("steward", "s", "main")
-        assert verified.viewer.principal.kind == "steward"
+        steward = memory.job("steward", "s", "main")
+        evidence = (doors[Trust.APPLICATION],)
+        assert steward.retier(doors[Trust.AGENT_OBSERVED], Trust.AGENT_VERIFIED, evidence=evidence).done
+        assert record(memory, doors[Trust.AGENT_OBSERVED]).trust is Trust.AGENT_VERIFIED
 
 
 def test_every_status_is_produced_and_only_active_is_read(tmp_path: Path) -> None:
@@ -159,7 +161,12 @@ def test_only_a_steward_or_the_operator_raises_and_only_with_evidence(tmp_path: 
             assert item.rule == "evidence"
         assert operator.retier(fact, Trust.OPERATOR, evidence=(proof,)).items[0].rule == "trust"  # type: ignore[union-attr]
         assert operator.retier(capped, Trust.AGENT_VERIFIED, evidence=(proof,)).items[0].rule == "ceiling"  # type: ignore[union-attr]
-        assert operator.retier(fact, Trust.AGENT_VERIFIED, evidence=(proof, f"{session.id}#1-4")).done
+        tainted.close()
+        steward, distiller = memory.job("steward", "s", "main"), memory.job("distiller", "d", "main")
+        assert steward.retier(fact, Trust.AGENT_VERIFIED).items[0].rule == "evidence"  # type: ignore[union-attr]
+        assert steward.retier(proof, Trust.UNTRUSTED).items[0].rule == "trust"  # type: ignore[union-attr]
+        assert distiller.retier(fact, Trust.UNTRUSTED).items[0].rule == "trust"  # type: ignore[union-attr]
+        assert steward.retier(fact, Trust.AGENT_VERIFIED, evidence=(proof, f"{session.id}#1-4")).done
         assert record(memory, fact).trust is Trust.AGENT_VERIFIED
         assert operator.retier(fact, Trust.UNTRUSTED).done
         assert record(memory, fact).trust is Trust.UNTRUSTED

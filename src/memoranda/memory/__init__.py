@@ -2,8 +2,9 @@
 
 from memoranda.memory.agent import Agent
 from memoranda.memory.home import Memory
+from memoranda.memory.job import Job
 from memoranda.memory.operator import Operator
 from memoranda.memory.parts import Parts
 from memoranda.memory.session import Session
 
-__all__ = ["Agent", "Memory", "Operator", "Parts", "Session"]
+__all__ = ["Agent", "Job", "Memory", "Operator", "Parts", "Session"]

@@ -30,6 +30,7 @@ from memoranda.domain.scope import (
 from memoranda.errors import MemorandaError
 from memoranda.memory.agent import Agent
 from memoranda.memory.archives import Archives
+from memoranda.memory.job import Job
 from memoranda.memory.operator import Operator
 from memoranda.memory.parts import Parts
 from memoranda.services import indexing, scan, status, verify
@@ -77,13 +78,13 @@ class Memory(Archives, AbstractContextManager["Memory"]):
 
     def job(
         self, kind: Literal["steward", "distiller", "importer"], run: str, agent_id: str, *, session_id: str = ""
-    ) -> Agent:
+    ) -> Job:
         """Return a handle for background work in an agent's memory: what it writes is bound by every rejection.
 
         `run` names the run and has the form of an id; `session_id` is the session that it works on, whose taint is
         the job's. Raises as `agent`.
         """
-        return self._handle(Principal(kind, check_id("run", run)), agent_id, session_id)
+        return Job(self._parts, self._viewer(Principal(kind, check_id("run", run)), agent_id), session_id)
 
     def operator(self, passphrase: str = "", *, at_terminal: bool = False) -> Operator:
         """Return the operator's handle: review, trust, erase.
@@ -102,16 +103,19 @@ class Memory(Archives, AbstractContextManager["Memory"]):
         """Set or change the operator's passphrase. Raises Denied, InvalidInput."""
         operators.set_credential(self._parts.stores, new, old=old, at_terminal=at_terminal)
 
-    def _handle(self, principal: Principal, agent_id: str, session_id: str = "") -> Agent:
+    def _handle(self, principal: Principal, agent_id: str) -> Agent:
+        return Agent(self._parts, self._viewer(principal, agent_id))
+
+    def _viewer(self, principal: Principal, agent_id: str) -> Viewer:
         own = agent_scope(agent_id)
         teams = {Scope("team", team) for team, members in self.config.teams.items() if agent_id in members}
-        return Agent(self._parts, Viewer(principal, own, frozenset({own, OPERATOR, REALM, *teams})), session_id)
+        return Viewer(principal, own, frozenset({own, OPERATOR, REALM, *teams}))
 
     def _scopes(self, agents: Sequence[str] | None) -> list[Scope]:
         stores = self._parts.stores
         if agents is None:
             return sorted({*stores.documents.scopes(), *stores.ledger.scopes()})
-        return sorted({scope for agent in agents for scope in self._handle(APPLICATION, agent).viewer.scopes})
+        return sorted({scope for agent in agents for scope in self._viewer(APPLICATION, agent).scopes})
 
     def workspaces(self) -> tuple[str, ...]:
         """Return the scopes that exist."""
