@@ -155,6 +155,22 @@ def test_every_operation_of_a_tainted_session_waits(tmp_path: Path, what: str) -
         assert memory.verify().problems == ()
 
 
+def test_a_replacement_over_an_unseen_edit_waits_and_leaves_nothing_else(tmp_path: Path) -> None:
+    """A tainted session replaces a file that a person has just edited: it waits, and no checkpoint keeps its words."""
+    with home(tmp_path) as memory:
+        agent = memory.agent("main")
+        agent.save("- first line")
+        session = agent.session("t")
+        session.tool_result("fetch", "…")
+        path = tmp_path / "MEMORY.md"
+        path.write_text("- first line\n- typed now\n", encoding="utf-8")
+        assert isinstance(session.save("- words of a page", append=False).items[0], Quarantined | Refused)
+        assert read(tmp_path, "MEMORY.md") == "- first line\n- typed now\n"
+        diffs = [repr(agent.diff(item.id)) for item in agent.checkpoints(limit=100)]
+        assert any("first line" in shown for shown in diffs)
+        assert not any("words of a page" in shown for shown in diffs)
+
+
 def test_an_untainted_agent_changes_a_persons_record_by_a_proposal_alone(tmp_path: Path) -> None:
     """An update or removal of a person's record waits; what is an agent's own is changed at once."""
     with home(tmp_path) as memory:

@@ -70,7 +70,7 @@ def commit(stores: Stores, batch: Batch) -> BatchOutcome:
             except Conflict:
                 edited = True
                 continue
-            if edited and not retriable:
+            if edited and not retriable and held is None:  # what waits overwrites nothing
                 return _conflict(stores, plan)
             items = _items(stores, plan, held)
             if any(isinstance(item, Refused | Conflicted) for item in items):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from memoranda.domain.access import is_bound_by_rejection, visible
+from memoranda.domain.access import is_bound_by_rejection, may, visible
 from memoranda.domain.markdown import parse
 from memoranda.domain.record import Record
 from memoranda.domain.report import Event
@@ -61,4 +61,6 @@ def _is_open(stores: Stores, viewer: Viewer, event: Event) -> bool:
     if event.kind.startswith("record."):
         record = stores.ledger.record(event.subject)
         return record is not None and may_see(stores, viewer, record)
+    if event.kind.startswith("proposal."):  # what is offered has a title and a description
+        return may(viewer, "memory.quarantine.review", viewer.own)
     return event.kind.startswith(("batch.", "checkpoints.")) or viewer.principal.is_person
