@@ -67,6 +67,10 @@ def _removed(memory: Memory) -> None:
     memory.person("main").remove(_record(memory, "Green tea"))
 
 
+def _written_again(memory: Memory) -> None:
+    memory.person("main").save("Rejected before.", file=NOTES)
+
+
 def _offered_by_a_page(memory: Memory) -> None:
     memory.agent("main").session("reading").save("A page says this.\n\nAnd this.", file=NOTES)
 
@@ -137,6 +141,7 @@ SCENES: dict[str, Callable[[Memory], None]] = {
     "remember": _remembered,
     "update": _updated,
     "remove and reject": _removed,
+    "lift by writing again": _written_again,
     "offer of a tainted session": _offered_by_a_page,
     "approval": _approved,
     "approval of an edit": _approved,
@@ -158,6 +163,9 @@ def prepare(home: Path, scene: str) -> None:
             memory.agent("main").save("A plan of two steps.\n\nThe plan ends here.", file="memory/plan.md")
             memory.person("main").save("A list that stays.", file="memory/list.md")
             memory.person("main").save("Runs every Friday.", file=NOTES)
+        if scene == "lift by writing again":
+            memory.person("main").save("Rejected before.", file=NOTES)
+            memory.person("main").delete(file=NOTES, text="Rejected before.")
         if scene == "restore of three files":
             memory.person("main").undo(3)
         if scene == "restore":

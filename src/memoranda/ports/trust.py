@@ -21,11 +21,14 @@ class TrustLedger(Protocol):
         value_keys: Sequence[str],
         marks: Sequence[Sequence[Mark]],
         statements: Sequence[Sequence[Mark]] = (),
+        *,
+        at: str = "",
     ) -> Sequence[Standing]:
         """Return what is known of each text, at a cost that does not grow with the number of tombstones.
 
         A text is given by its value key and its marks under every tombstone key, and by the marks of the `statements`
-        in it: one of those that is rejected makes the text near.
+        in it: one of those that is rejected makes the text near. What a tainted session did not offer waits no longer
+        once its proposal has lapsed by `at`.
         """
 
     def active_with_value(self, scope: Scope, value_key: str) -> Sequence[str]:
@@ -43,11 +46,14 @@ class TrustLedger(Protocol):
     def proposals(self, scopes: Sequence[Scope] | None, *, pending: bool, limit: int) -> Sequence[Proposal]:
         """Return proposals of these scopes (None: of all), oldest first; only those that wait where `pending`."""
 
-    def proposal_with(self, scope: Scope, content_hash: str) -> Proposal | None:
-        """Return the proposal with this content that waits in this scope."""
+    def proposal_with(self, scope: Scope, content_hash: str, *, at: str) -> Proposal | None:
+        """Return the proposal with this content that waits in this scope and has not lapsed by `at`."""
 
-    def waiting(self, scope: Scope) -> int:
-        """Count the proposals that wait in this scope, at a constant cost."""
+    def waiting(self, scope: Scope, *, at: str) -> int:
+        """Count the proposals that wait in this scope at a time, at a cost that grows with them alone.
+
+        One has lapsed when its time is over, or when what was found in a file is there no more.
+        """
 
     def session(self, session_id: str) -> SessionState | None:
         """Return a session by id, whatever its scope."""

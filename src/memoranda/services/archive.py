@@ -78,7 +78,7 @@ def export(
     report = replace(
         report, files=len(files), records=len(records), tombstones=len(stones), events=len(events),
         withheld=sum(stores.ledger.count(scope, Status.WITHHELD) for scope in scopes),
-        waiting=sum(stores.ledger.waiting(scope) for scope in scopes),
+        waiting=sum(stores.ledger.waiting(scope, at=stores.clock.now()) for scope in scopes),
     )  # fmt: skip
     manifest = {
         "format": FORMAT, "version": version, "created": stores.clock.now(), "scopes": [str(scope) for scope in scopes],

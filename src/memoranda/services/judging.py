@@ -37,7 +37,7 @@ def standings(stores: Stores, plan: Plan, texts: Sequence[str]) -> Sequence[Stan
     marks = [stores.prints.marks(text) if bind else () for text in texts]
     is_model = not plan.actor.is_person
     statements = [stores.prints.statement_marks(text) if bind and is_model else () for text in texts]
-    return stores.ledger.standing(scope, keys, marks, statements)
+    return stores.ledger.standing(scope, keys, marks, statements, at=plan.at)
 
 
 def judged(stores: Stores, plan: Plan, texts: Sequence[str]) -> Refused | Waits | None:

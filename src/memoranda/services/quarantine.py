@@ -37,7 +37,7 @@ def set_aside(
     """
     batch = plan.batch
     content = _content_hash(stores, plan, operations, held.kind)
-    standing = stores.ledger.proposal_with(batch.scope, content)
+    standing = stores.ledger.proposal_with(batch.scope, content, at=plan.at)
     standing = standing or next((item for item in plan.proposals if item.content_hash == content), None)
     if standing is not None:
         return Quarantined(standing.record_ids, standing.reason, standing.id)

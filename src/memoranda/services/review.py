@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from memoranda.domain.operation import (
     Admit,
@@ -42,8 +43,13 @@ def listed(
     """
     if not 1 <= limit <= MAX_LISTED:
         raise InvalidInput(f"limit {limit} is out of range: use 1 to {MAX_LISTED}")
-    found = (_as_of_now(stores, item) for item in stores.ledger.proposals(scopes, pending=pending, limit=limit))
-    return tuple(item for item in found if not pending or item.state == "pending")
+    asked = limit
+    while True:  # those that have lapsed must not hide the ones behind them
+        found = stores.ledger.proposals(scopes, pending=pending, limit=asked)
+        now = [item for item in map(partial(_as_of_now, stores), found) if not pending or item.state == "pending"]
+        if len(now) >= limit or len(found) < asked:
+            return tuple(now[:limit])
+        asked *= 4
 
 
 def find(stores: Stores, scopes: Sequence[Scope] | None, proposal_id: str) -> Proposal:

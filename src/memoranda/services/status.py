@@ -44,7 +44,7 @@ def _scope(stores: Stores, scope: Scope) -> ScopeStatus:
         indexed_passages=state.passages,
         vectors=state.vectors,
         pending_vectors=state.pending,
-        waiting=stores.ledger.waiting(scope),
+        waiting=stores.ledger.waiting(scope, at=stores.clock.now()),
     )
 
 
@@ -98,7 +98,7 @@ def _unsettled(stores: Stores) -> Iterator[Finding]:
     if erase.pending(stores):
         yield Finding("error", "erase", "an erasure was interrupted", "ask for it again: `memoranda erase`")
     for scope in stores.ledger.scopes():
-        waiting = stores.ledger.waiting(scope)
+        waiting = stores.ledger.waiting(scope, at=stores.clock.now())
         if waiting:
             yield Finding(
                 "warning", str(scope), f"{waiting} proposals wait for a ruling", "run `memoranda review list`"

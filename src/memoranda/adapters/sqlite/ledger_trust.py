@@ -28,7 +28,8 @@ SESSION = tuple(field.name for field in fields(SessionState))
 _STONES = f"SELECT {','.join(STONE)} FROM tombstones"
 _PROPOSALS = f"SELECT {','.join(PROPOSAL)} FROM proposals"
 _SESSIONS = f"SELECT {','.join(SESSION)} FROM sessions"
-_CHUNK = 500
+_GOES_ON = "(expires_at='' OR expires_at>?)"
+"""A proposal's time is not over; without a time none has lapsed."""
 
 
 def stone_row(stone: Tombstone) -> tuple[str, ...]:
@@ -109,12 +110,14 @@ class TrustReads:
         value_keys: Sequence[str],
         marks: Sequence[Sequence[Mark]],
         statements: Sequence[Sequence[Mark]] = (),
+        *,
+        at: str = "",
     ) -> Sequence[Standing]:
         """Return what is known of each text; every look-up goes by an index."""
         inner = statements or [()] * len(value_keys)
         with self._reading() as db:
             return [
-                _standing(db, str(scope), key, found, parts)
+                _standing(db, str(scope), key, found, parts, at)
                 for key, found, parts in zip(value_keys, marks, inner, strict=True)
             ]
 
@@ -147,9 +150,10 @@ class TrustReads:
         waiting = " AND state='pending'" if pending else ""
         return self._proposals(f"{where}{waiting}", tuple(str(scope) for scope in scopes or ()), limit)
 
-    def proposal_with(self, scope: Scope, content_hash: str) -> Proposal | None:
-        """Return the proposal with this content that waits in this scope."""
-        found = self._proposals("scope=? AND content_hash=? AND state='pending'", (str(scope), content_hash), 1)
+    def proposal_with(self, scope: Scope, content_hash: str, *, at: str) -> Proposal | None:
+        """Return the proposal with this content that waits in this scope and has not lapsed by `at`."""
+        where = f"scope=? AND content_hash=? AND state='pending' AND {_GOES_ON}"
+        found = self._proposals(where, (str(scope), content_hash, at), 1)
         return found[0] if found else None
 
     def _proposals(self, where: str, arguments: tuple[str, ...], limit: int) -> list[Proposal]:
@@ -157,11 +161,15 @@ class TrustReads:
             rows = rows_of(db, f"{_PROPOSALS} WHERE {where} ORDER BY id LIMIT ?", (*arguments, limit))
             return [proposal_of(row, self._objects) for row in rows]
 
-    def waiting(self, scope: Scope) -> int:
-        """Count the proposals that wait in this scope."""
-        query = "SELECT count(*) FROM proposals WHERE scope=? AND state='pending'"
+    def waiting(self, scope: Scope, *, at: str) -> int:
+        """Count the proposals that wait in this scope at a time."""
+        query = (
+            f"SELECT count(*) FROM proposals WHERE scope=? AND state='pending' AND {_GOES_ON} "
+            "AND (kind<>'external' OR id IN (SELECT r.proposal_id FROM records c JOIN proposal_records r "
+            "ON r.record_id=c.id WHERE c.scope=? AND c.status='withheld'))"
+        )
         with self._reading() as db:
-            return int(db.execute(query, (str(scope),)).get)
+            return int(db.execute(query, (str(scope), at, str(scope))).get)
 
     def session(self, session_id: str) -> SessionState | None:
         """Return a session by id, whatever its scope."""
@@ -199,7 +207,7 @@ class TrustReads:
 
 
 def _standing(
-    db: apsw.Connection, scope: str, value_key: str, marks: Sequence[Mark], statements: Sequence[Mark]
+    db: apsw.Connection, scope: str, value_key: str, marks: Sequence[Mark], statements: Sequence[Mark], at: str
 ) -> Standing:
     active = quarantined = ""
     query = (
@@ -210,7 +218,7 @@ def _standing(
         active = db.execute(query, (scope, value_key, "active")).get or ""
         for status in ("quarantined", "withheld"):
             found = db.execute(query, (scope, value_key, status)).get or ""
-            quarantined = quarantined or (found if found and _waits(db, found) else "")
+            quarantined = quarantined or (found if found and _waits(db, found, at) else "")
     removed_by = None if active or not value_key else _removed_by(db, scope, value_key)
     exact: list[Tombstone] = []
     near: list[Tombstone] = []
@@ -233,25 +241,33 @@ def _stones(db: apsw.Connection, column: str, scope: str, key: str) -> list[Tomb
     return [stone_of(row) for row in rows_of(db, query, (scope, key))]
 
 
-def _waits(db: apsw.Connection, record_id: str) -> bool:
+def _waits(db: apsw.Connection, record_id: str, at: str) -> bool:
+    """Whether a record waits; what a tainted session offered goes on waiting when the offer has lapsed."""
     query = (
         "SELECT 1 FROM proposal_records r JOIN proposals p ON p.id=r.proposal_id "
-        "WHERE r.record_id=? AND p.state='pending' LIMIT 1"
+        f"WHERE r.record_id=? AND p.state='pending' AND (p.tainted OR {_GOES_ON}) LIMIT 1"
     )
-    return db.execute(query, (record_id,)).get is not None
+    return db.execute(query, (record_id, at)).get is not None
 
 
 def _removed_by(db: apsw.Connection, scope: str, value_key: str) -> Principal | None:
     """Who took out the record of this value that left last."""
-    last = ("", "")
+    last = ("", "", "")
     for status in ("retired", "superseded"):
         query = (
-            "SELECT retired_at, retired_by FROM records INDEXED BY records_value WHERE scope=? AND value_key=? "
+            "SELECT retired_at, retired_by, id FROM records INDEXED BY records_value WHERE scope=? AND value_key=? "
             "AND status=? AND reason='' ORDER BY retired_at DESC, id DESC LIMIT 1"
         )
         row = db.execute(query, (scope, value_key, status)).fetchone()
-        last = max(last, (row[0], row[1])) if row else last
-    return Principal.parse(last[1]) if last[1] else None
+        last = max(last, (row[0], row[1], row[2])) if row else last
+    _, who, record_id = last
+    if record_id and not who:  # in a ledger of the first format only the event says who it was
+        query = (
+            "SELECT principal FROM events WHERE subject=? AND kind IN ('record.retired','record.superseded') "
+            "ORDER BY seq DESC LIMIT 1"
+        )
+        who = db.execute(query, (record_id,)).get or ""
+    return Principal.parse(who) if who else None
 
 
 class TrustWrites(TrustReads):
