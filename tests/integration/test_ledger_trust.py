@@ -148,7 +148,8 @@ def test_no_look_up_reads_a_whole_table(ledger: SqliteLedger, name: str) -> None
     ledger.commit([entry(1, waits(), tombstones=(stone("tmb_1"),), proposals=(proposal("prp_1"),))])
     steps = plans(ledger, LOOK_UPS[name])
     assert any(step.startswith("SEARCH") for step in steps)
-    assert [step for step in steps if step.startswith("SCAN")] == []
+    scans = [step for step in steps if step.startswith("SCAN") and "VIRTUAL TABLE" not in step]
+    assert scans == []
     everything = plans(ledger, lambda ledger: ledger.proposals(None, pending=False, limit=5))
     assert any(step.startswith("SCAN proposals") for step in everything)
 

@@ -6,15 +6,12 @@ import os
 import subprocess
 import sys
 import threading
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from memoranda.domain.outcome import Quarantined, Saved
 from memoranda.domain.record import Status, Trust
-from memoranda.domain.times import stamp
 from memoranda.errors import Denied, InvalidInput
 from memoranda.memory import Memory
 from tests.homes import home, read, texts, write
@@ -263,32 +260,19 @@ def test_what_waits_in_a_file_is_not_laundered_by_a_clean_session(tmp_path: Path
         assert memory.verify().problems == ()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="elsewhere nobody keeps the time of a file's change")
 def test_what_was_written_before_the_session_is_no_edit_of_it(tmp_path: Path) -> None:
-    """Notes of years, first synced while a tainted session is open, are a person's; what is written now waits."""
+    """Notes of years, never synced before a session opens, are a person's; what is written now waits."""
     write(tmp_path, "memory/old.md", "An old note of mine.\n")
-    now = time.time()
     with home(tmp_path) as memory:
-        _later(memory, now + 60)
         session = memory.agent("main").session("s")
         session.tool_result("fetch", "…")
         memory.sync()
         assert line_of(memory, "old note", "memory/old.md") == (Status.ACTIVE, Trust.APPLICATION)
-        _later(memory, now)
+        write(tmp_path, "memory/between.md", "A line of the old one.\n")
         session.renew()
         session.tool_result("fetch", "…")
         os.utime(write(tmp_path, "memory/new.md", "A new note.\n"), (1, 1))
         memory.sync()
+        assert line_of(memory, "old one", "memory/between.md") == (Status.WITHHELD, Trust.AGENT_OBSERVED)
         assert line_of(memory, "new note", "memory/new.md") == (Status.WITHHELD, Trust.AGENT_OBSERVED)
         assert texts(memory.agent("main"), "note") == ["An old note of mine."]
-
-
-def _later(memory: Memory, seconds: float) -> None:
-    """Let the home's clock show another time."""
-    shown = stamp(datetime.fromtimestamp(seconds, tz=UTC))
-
-    class Clock:
-        def now(self) -> str:
-            return shown
-
-    object.__setattr__(memory._parts.stores, "clock", Clock())

@@ -82,3 +82,26 @@ def test_hashes_are_keyed_and_kept_apart() -> None:
     assert PRINTS.value_key("x") != OTHER_HOME.value_key("x")
     assert len({PRINTS.content("x"), PRINTS.value_key("x"), PRINTS.near_key("xylophone")}) == 3
     assert PRINTS.payload(b"a", "b") != PRINTS.payload(b"", "ab")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The door code is man<b></b>go.", "The door code is man<!-- x -->go.",
+        "The d\u0585\u0585r c\u0585de is mang\u0585.",
+        "The door code is man\u0261o.", "The door code is m\u0251ngo.",
+        "The door code is \u1d0d\u1d00\u0274\u0262\u1d0f.",
+        "The door code is \U0001f1f2\U0001f1e6\U0001f1f3\U0001f1ec\U0001f1f4.",
+        "The door code is \U0001f15c\U0001f150\U0001f15d\U0001f156\U0001f15e.",
+        "The\u2800door\u2800code\u2800is\u2800mango.", "The door code is m\u20dda\u20ddngo.",
+        "The door code is man\ufe0fgo.",
+        "The door code is man\U000e0100go.", "The door code is <i>man</i>go", "The door code is man\u3164go.",
+    ],
+)  # fmt: skip
+def test_a_rejected_value_is_near_in_other_letters(text: str) -> None:
+    """Letters that look otherwise and marks that part no word do not tell a statement from the rejected one."""
+    (rejected,) = PRINTS.marks("The door code is mango.")
+    (offered,) = PRINTS.marks(text)
+    (other,) = PRINTS.marks("The door code is melon.")
+    assert offered.near == rejected.near
+    assert other.near != rejected.near

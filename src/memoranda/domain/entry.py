@@ -98,8 +98,7 @@ class FoundFile:
     """A memory file seen by a walk; `skip` says why it is not read ("" where it is).
 
     `stamp` is the sum of its times of modification and of change, in nanoseconds: an editor or a copy can set the one
-    back, not both. `changed_ns` is the later of them. `written_ns` is the time of change alone, which no program can
-    set back; 0 where the system does not keep it.
+    back, not both. `changed_ns` is the later of them.
     """
 
     path: str
@@ -107,4 +106,3 @@ class FoundFile:
     stamp: int
     skip: str = ""
     changed_ns: int = 0
-    written_ns: int = 0

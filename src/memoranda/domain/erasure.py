@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 
 PLACEHOLDER = "<!-- memoranda:erased -->"
@@ -77,6 +78,21 @@ class Certificate:
 def core_of(text: str) -> str:
     """Return a block's words without its list marker: they may stand elsewhere in another dress."""
     return _MARKER.sub("", text.strip()).strip()
+
+
+def spellings(text: str) -> re.Pattern[str]:
+    """Return a pattern for a text in each form that reads the same.
+
+    Its lines may be broken elsewhere, also in a quote, and its letters composed or not (Unicode NFC, NFD).
+    """
+    words = unicodedata.normalize("NFC", text).split()
+    return re.compile(r"[\s>]+".join("".join(map(_letter, word)) for word in words))
+
+
+def _letter(character: str) -> str:
+    apart = unicodedata.normalize("NFD", character)
+    whole = re.escape(character)
+    return whole if apart == character else f"(?:{whole}|{re.escape(apart)})"
 
 
 def variants(text: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from memoranda.domain.tombstone import Mark
 from memoranda.domain.words import near_terms
@@ -43,6 +44,24 @@ _INTRAWORD_STARS = re.compile(r"(\*{1,3}|~~)(?=\S)([^*~\n]+?)(?<=\S)\1")
 _CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _MARKER = re.compile(r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+", re.MULTILINE)
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>|<!--.{0,2000}?-->", re.DOTALL)
+_INLINE = re.compile(
+    r"</?(?:a|abbr|b|bdi|bdo|big|cite|code|del|dfn|em|font|i|ins|kbd|mark|q|s|samp|small|span|strike|strong|sub|sup|tt|u|"
+    r"var|wbr)\b[^<>]{0,200}>|<!--.{0,2000}?-->",
+    re.DOTALL | re.IGNORECASE,
+)
+"""Tags and comments that part no words, by the HTML standard's phrasing content."""
+
+_BLANK = "\u2800"
+_LATIN_NAME = re.compile(
+    r"(?:LATIN LETTER SMALL CAPITAL|REGIONAL INDICATOR SYMBOL LETTER|TAG LATIN SMALL LETTER|"
+    r"(?:NEGATIVE |CROSSED NEGATIVE )?(?:CIRCLED|SQUARED) LATIN CAPITAL LETTER) ([A-Z])"
+)
+_SCRIPT_LETTERS = {
+    "LATIN SMALL LETTER SCRIPT G": "g", "LATIN SMALL LETTER ALPHA": "a", "LATIN SMALL LETTER IOTA": "i",
+    "LATIN SMALL LETTER UPSILON": "u", "LATIN LETTER SMALL CAPITAL INVERTED R": "r",
+    "ARMENIAN SMALL LETTER OH": "o", "ARMENIAN SMALL LETTER VO": "n", "ARMENIAN SMALL LETTER SEH": "u",
+    "ARMENIAN SMALL LETTER HO": "h", "ARMENIAN SMALL LETTER CO": "g", "HEBREW LETTER SAMEKH": "o",
+}  # fmt: skip
 _LINK = re.compile(r"!?\[([^\[\]]{0,1000})\]\([^()]{0,1000}\)|!?\[([^\[\]]{0,1000})\]\[[^\[\]]{0,200}\]")
 _FOOTNOTE = re.compile(r"\[\^[^\[\]]{1,100}\]")
 _BOX = re.compile(r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])?[ \t]*\[[ xX]\](?=\s)", re.MULTILINE)
@@ -72,11 +91,27 @@ def normalise(text: str) -> str:
 def plain_words(text: str) -> str:
     """Return a text without what may be wrapped around its words.
 
-    That is links, tags, entities, footnotes, check boxes and diacritics.
+    That is links, tags, entities, footnotes, check boxes, diacritics and letters that only look otherwise.
     """
-    words = html.unescape(_TAG.sub(" ", text))
+    words = html.unescape(_TAG.sub(" ", _INLINE.sub("", text)))
     words = _LINK.sub(lambda match: f" {match[1] or match[2]} ", _FOOTNOTE.sub(" ", _BOX.sub(" ", words)))
-    return unicodedata.normalize("NFKC", _DIACRITIC.sub("", unicodedata.normalize("NFKD", words)))
+    if not words.isascii():
+        words = "".join(map(_plain_letter, unicodedata.normalize("NFKD", words)))
+    return unicodedata.normalize("NFKC", words)
+
+
+@lru_cache(maxsize=1 << 14)
+def _plain_letter(letter: str) -> str:
+    """Return what a letter reads as, by its name in the Unicode Character Database; a mark on another is nothing."""
+    if letter.isascii():
+        return letter
+    if unicodedata.category(letter) in ("Me", "Cf") or _DIACRITIC.match(letter):
+        return ""
+    if letter == _BLANK:
+        return " "
+    name = unicodedata.name(letter, "")
+    found = _LATIN_NAME.fullmatch(name)
+    return found[1].lower() if found else _SCRIPT_LETTERS.get(name, letter)
 
 
 def statements(text: str) -> tuple[str, ...]:

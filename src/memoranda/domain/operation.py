@@ -27,12 +27,14 @@ class Append:
 class ReplaceFile:
     """Make a file hold this text; unchanged blocks keep their records.
 
-    `described` maps a block's index in the new text to what is known of it.
+    `described` maps a block's index in the new text to what is known of it. `expected` is the hash of the file that
+    was read, "absent" for none; "" does not ask.
     """
 
     path: str
     text: str
     described: tuple[tuple[int, Details], ...] = ()
+    expected: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +53,19 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class DeleteFile:
-    """Remove a file and retire its records; a missing file is a success."""
+    """Remove a file and retire its records; a missing file is a success. `expected` as in `ReplaceFile`."""
 
     path: str
+    expected: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Bring one file back to the content of an object; "" means that it did not exist."""
+    """Bring one file back to the content of an object; "" means that it did not exist. `expected` as above."""
 
     path: str
     content: str
+    expected: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +150,11 @@ class Carry:
 
     tombstones: tuple[Tombstone, ...]
 
+
+WholeFile = ReplaceFile | DeleteFile | Restore
+"""What takes the place of everything in a file; where it waits, it is bound to the file that was read."""
+
+ABSENT = "absent"
 
 FileOperation = Append | ReplaceFile | Cut | DeleteFile | Restore | Observe | Create
 RecordOperation = Supersede | Remove | Retier | Adopt | Admit | Reject

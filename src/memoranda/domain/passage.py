@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from memoranda.domain.record import Record
+from memoranda.domain.withheld import MASK
 
 PASSAGE_WORDS = 180
 """Target size of a part in words: under 256 word pieces of the default embedder for ordinary prose."""
@@ -29,7 +30,7 @@ class Passage:
     @property
     def embedding_text(self) -> str:
         """What is embedded: the heading trail and title for context, then the text."""
-        trail = [self.file_title, *self.record.heading, self.record.title]
+        trail = [self.file_title, *self._headings, self.record.title]
         context = " \u203a ".join(dict.fromkeys(part for part in trail if part))
         return f"{context}\n{self.text}" if context else self.text
 
@@ -37,7 +38,11 @@ class Passage:
     def heading_text(self) -> str:
         """What is found by keyword beside the text: file title, headings, title, description and tags."""
         record = self.record
-        return "\n".join((self.file_title, *record.heading, record.title, record.description, *record.tags))
+        return "\n".join((self.file_title, *self._headings, record.title, record.description, *record.tags))
+
+    @property
+    def _headings(self) -> tuple[str, ...]:
+        return tuple(part for part in self.record.heading if part != MASK)
 
 
 @dataclass(frozen=True, slots=True)

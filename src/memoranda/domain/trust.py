@@ -1,8 +1,8 @@
 """How far a record may be believed: the ceiling that descent sets, and what evidence may raise.
 
-The rule is transitive. It is kept inductively: a record that descends from something untrusted or ever quarantined is
-`capped`, and whatever descends from a capped record is capped too, also when the ancestor is released, merged,
-deleted or erased.
+The rule is transitive. It is kept inductively: a record that is untrusted at its birth, or that descends from something
+untrusted or ever quarantined, is `capped`, and whatever descends from a capped record is capped too, also when the
+ancestor is released, merged, deleted or erased.
 """
 
 from __future__ import annotations

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from memoranda.domain.markdown import Document
 
 _PLACEHOLDER = re.compile(r"<!-- memoranda:withheld ([0-9a-f]{32}) -->")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
+HELD_HEADING = "review:heading"
+"""Why a heading is withheld that nobody has read."""
+
+MASK = "[withheld]"
+"""What stands in a record's heading trail for a heading that is withheld."""
+
 PRIVATE_KEY = "private-key"
 """The class whose text may go on after a blank line, up to its END line."""
 
@@ -65,6 +72,52 @@ def also(withheld: Withheld, document: Document, more: Mapping[int, str]) -> Wit
     """Withhold further blocks, each with what it is called."""
     spans = {*withheld.spans, *((document.blocks[index].start, document.blocks[index].end) for index in more)}
     return Withheld({**withheld.blocks, **more}, withheld.context, tuple(sorted(spans)))
+
+
+def also_headings(withheld: Withheld, document: Document, indexes: Iterable[int], reason: str) -> Withheld:
+    """Withhold further headings, by index; `reason` is what they are called."""
+    wanted = [(document.headings[index].start, document.headings[index].extent) for index in indexes]
+    if not wanted:
+        return withheld
+    context, spans = list(withheld.context), set(withheld.spans)
+    for number, match in enumerate(_LINE.finditer(document.text), 1):
+        start, end = match.start(), match.start() + len(match.group().rstrip("\r\n"))
+        if end > start and (start, end) not in spans and any(first <= start < last for first, last in wanted):
+            context.append(SecretFinding(reason, number))
+            spans.add((start, end))
+    return Withheld(withheld.blocks, tuple(context), tuple(sorted(spans)))
+
+
+def without_headings(withheld: Withheld, document: Document, indexes: Iterable[int], reason: str) -> Withheld:
+    """Withhold these headings no longer, where that was the reason."""
+    wanted = [(document.headings[index].start, document.headings[index].extent) for index in indexes]
+    lines = [match.start() for match in _LINE.finditer(document.text)]
+
+    def goes(start: int) -> bool:
+        return any(first <= start < last for first, last in wanted)
+
+    gone = {lines[item.line - 1] for item in withheld.context if item.secret_class == reason}
+    gone = {start for start in gone if goes(start)}
+    context = tuple(
+        item for item in withheld.context if item.secret_class != reason or lines[item.line - 1] not in gone
+    )
+    return Withheld(withheld.blocks, context, tuple(span for span in withheld.spans if span[0] not in gone))
+
+
+def headings_named(document: Document, names: AbstractSet[str], name_of: Callable[[str], str]) -> list[int]:
+    """Return the indexes of headings whose first line has one of these hashes."""
+    if not names:
+        return []
+    return [
+        index
+        for index, heading in enumerate(document.headings)
+        if name_of(document.text[heading.start : heading.extent].splitlines()[0]) in names
+    ]
+
+
+def placeholder_names(text: str) -> frozenset[str]:
+    """Return the hashes of everything that a kept content stands for."""
+    return frozenset(_PLACEHOLDER.findall(text)) if "memoranda:withheld" in text else frozenset()
 
 
 def _rest_of_key(document: Document, index: int) -> Sequence[int]:

@@ -9,7 +9,7 @@ from memoranda.domain.session import Audience, SessionState
 from memoranda.errors import Denied, InvalidInput
 from memoranda.memory.agent import Agent
 from memoranda.memory.parts import Parts
-from memoranda.services import sessions
+from memoranda.services import opening, sessions
 
 
 class Session(Agent):
@@ -24,7 +24,7 @@ class Session(Agent):
         """Open or go on with a session. Raises InvalidInput where the viewer is no agent."""
         if viewer.principal.kind != "agent":
             raise InvalidInput("only an agent has sessions; use memory.agent(id).session(key)")
-        state = sessions.open_session(parts.stores, viewer.own, key, author=viewer.principal, audience=audience)
+        state = opening.open_session(parts.stores, viewer.own, key, author=viewer.principal, audience=audience)
         return cls(parts, viewer, state.id, key)
 
     @property
@@ -67,7 +67,7 @@ class Session(Agent):
 
     def renew(self) -> None:
         """Begin anew under the same key: what comes now has read nothing. What was written before stays as it was."""
-        self._session_id = sessions.renew(self._parts.stores, self._session_id, author=self.viewer.principal).id
+        self._session_id = opening.renew(self._parts.stores, self._session_id, author=self.viewer.principal).id
 
     def close(self) -> None:
         """End the session."""

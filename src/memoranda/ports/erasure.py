@@ -16,6 +16,9 @@ class ErasureLedger(Protocol):
     def holding(self, pieces: Sequence[str]) -> Holding:
         """Return which kept texts are one of these pieces or contain one; looks at every object."""
 
+    def kept_texts(self) -> Iterator[str]:
+        """Yield the text of every object, and the words in every payload."""
+
     def derived_from(self, record_id: str) -> Sequence[str]:
         """Return the ids of records that name this one among what they derive from."""
 

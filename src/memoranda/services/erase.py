@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
-from memoranda.domain.erasure import MIN_PIECE, Certificate, core_of, holds
+from memoranda.domain.erasure import MIN_PIECE, Certificate, core_of, holds, spellings
 from memoranda.domain.markdown import parse
 from memoranda.domain.operation import Batch, Cut, Operation, Reject, Remove
 from memoranda.domain.outcome import Conflicted, Refused
@@ -21,6 +21,7 @@ from memoranda.domain.tombstone import Tombstone
 from memoranda.errors import BackendError, Conflict, InvalidInput, NotFound, RemovalsNotAccepted
 from memoranda.ports.erasure import Sweeper
 from memoranda.services import gateway, indexing, writing
+from memoranda.services.secret_text import spoken
 from memoranda.services.stores import Stores
 from memoranda.services.sync import sync
 from memoranda.services.working_file import block_hashes, decode
@@ -93,7 +94,7 @@ def _all_scopes(stores: Stores) -> Iterator[list[Scope]]:
 def _targets(stores: Stores, record_id: str, text: str, *, only: bool) -> tuple[list[Record], list[str]]:
     """Return the records that go and the texts that are looked for; no texts where they are gone already."""
     if text:
-        pieces = [core_of(text)]
+        pieces = _spellings(stores, core_of(text))
         return _closure(stores, [], only=only, pieces=pieces), pieces
     record = stores.ledger.record(record_id.partition("#")[0])
     if record is None:
@@ -101,6 +102,26 @@ def _targets(stores: Stores, record_id: str, text: str, *, only: bool) -> tuple[
     records = _descendants(stores, record) if not only else [record]
     pieces = list(dict.fromkeys(piece for item in records if (piece := core_of(_text(stores, item)))))
     return _closure(stores, records, only=only, pieces=pieces), pieces
+
+
+def _spellings(stores: Stores, text: str) -> list[str]:
+    """Return a text in every form in which it stands in a file or in the ledger, and as it was given.
+
+    Raises:
+        InvalidInput: a file's name holds it; a name is not changed by erasing.
+    """
+    pattern = spellings(text)
+    found = {text: None}
+    for scope in sorted({*stores.documents.scopes(), *stores.ledger.scopes()}):
+        for path in stores.ledger.files(scope):
+            if pattern.search(path) or pattern.search(spoken(path)):
+                raise InvalidInput(f"the name of a file of {scope} holds this text: rename the file, then erase again")
+            read = stores.documents.read(scope, path)
+            content = decode(read[0], path) if read else ""
+            found |= dict.fromkeys(match.group() for match in pattern.finditer(content))
+    for kept in stores.ledger.kept_texts():
+        found |= dict.fromkeys(match.group() for match in pattern.finditer(kept))
+    return sorted(found, key=len, reverse=True)
 
 
 def _descendants(stores: Stores, record: Record) -> list[Record]:

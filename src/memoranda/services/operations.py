@@ -8,6 +8,7 @@ from memoranda.domain import editing
 from memoranda.domain.erasure import PLACEHOLDER, core_of
 from memoranda.domain.markdown import Document, parse
 from memoranda.domain.operation import (
+    ABSENT,
     Admit,
     Adopt,
     Append,
@@ -23,6 +24,7 @@ from memoranda.domain.operation import (
     Restore,
     Retier,
     Supersede,
+    WholeFile,
 )
 from memoranda.domain.outcome import Duplicate, Outcome, Quarantined, Refused, Saved
 from memoranda.domain.record import Status
@@ -40,6 +42,10 @@ from memoranda.services.stores import Stores
 
 def apply(stores: Stores, plan: Plan, operation: Operation) -> Outcome | Waits:
     """Carry out one operation on the plan's files."""
+    if isinstance(operation, WholeFile) and operation.expected:
+        state = plan.files[operation.path].state
+        if operation.expected != (state.content_hash if state else ABSENT):
+            return Refused("stale", f"{operation.path} was changed since this was asked for; ask for it again")
     return _EFFECTS[type(operation)](stores, plan, operation)
 
 

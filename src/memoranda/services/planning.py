@@ -12,11 +12,20 @@ from memoranda.domain.outcome import Outcome, Refused, Saved
 from memoranda.domain.reconcile import Alignment, align
 from memoranda.domain.record import Details, Record, Status
 from memoranda.domain.scope import EXTERNAL
-from memoranda.domain.withheld import NOTHING, Withheld, also, withhold
+from memoranda.domain.withheld import (
+    HELD_HEADING,
+    NOTHING,
+    Withheld,
+    also,
+    also_headings,
+    headings_named,
+    placeholder_names,
+    withhold,
+)
 from memoranda.services.guarding import refused_change
 from memoranda.services.judging import Waits, judged, rejected_since
 from memoranda.services.plan import Plan
-from memoranda.services.secret_text import secret_refused, secrets_in
+from memoranda.services.secret_text import secret_refused, secrets_in, spoken
 from memoranda.services.steps import Revival, Step
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import WorkingFile, block_hashes
@@ -42,7 +51,7 @@ class Intent:
     text back), "restored" ones that equal a retired or superseded one (what was there is there again). `moved` maps a
     new block's index to the record that moved here from another file, `successors` a new block's index to the old
     block whose place it takes. `details` describe the new records, `described` those of single new blocks.
-    `drops_withheld` lets withheld text go.
+    `drops_withheld` lets withheld text go; `reads_headings` says that a person has read what waits there.
     """
 
     withheld: Withheld = NOTHING
@@ -54,6 +63,7 @@ class Intent:
     group: str = ""
     own_headings: frozenset[str] = frozenset()
     drops_withheld: bool = False
+    reads_headings: bool = False
 
 
 def settle(
@@ -73,7 +83,10 @@ def settle(
         step.is_known_elsewhere,
     )
     found = _succeeding(found, intent.successors)
-    step.withheld = _withheld(stores, plan, document, step, found, known)
+    step.withheld = _withheld(stores, plan, working, document, step, found, known)
+    if not intent.reads_headings:
+        unread = _unread_headings(stores, plan, working, document)
+        step.withheld = also_headings(step.withheld, document, unread, HELD_HEADING)
     stop = _stopped(stores, plan, working, document, step, found, known, intent)
     if stop:
         return stop
@@ -112,7 +125,13 @@ def _succeeding(found: Alignment, successors: Mapping[int, int]) -> Alignment:
 
 
 def _withheld(
-    stores: Stores, plan: Plan, document: Document, step: Step, found: Alignment, known: Sequence[Record | None]
+    stores: Stores,
+    plan: Plan,
+    working: WorkingFile,
+    document: Document,
+    step: Step,
+    found: Alignment,
+    known: Sequence[Record | None],
 ) -> Withheld:
     """Add to the secrets what waits for a person's approval: what did already, and what this door lets in so."""
     more: dict[int, str] = {}
@@ -120,8 +139,22 @@ def _withheld(
         if index not in step.withheld.blocks and _is_held(known[old]):
             more[index] = _reason(known[old])
     if plan.batch.author == EXTERNAL:
-        more |= _unread(stores, plan, document, step, found, known)
+        more |= _unread(stores, plan, document, step, found, known, is_new=working.state is None)
     return also(step.withheld, document, more) if more else step.withheld
+
+
+def _unread_headings(stores: Stores, plan: Plan, working: WorkingFile, document: Document) -> list[int]:
+    """Headings that no person has read: those that waited before, and what this door lets in so."""
+    text, spans = working.document.text, working.withheld.spans
+    names = {*placeholder_names(text), *(stores.prints.content(text[start:end]) for start, end in spans)}
+    held = set(headings_named(document, names, stores.prints.content))
+    door = plan.batch.door
+    if plan.batch.author == EXTERNAL and door != "trusted":
+        before = {heading.text for heading in working.document.headings}
+        for index, heading in enumerate(document.headings):
+            if heading.text not in before and (door != "session" or rejected_since(stores, plan, heading.text)):
+                held.add(index)
+    return sorted(held)
 
 
 def _is_held(record: Record | None) -> bool:
@@ -133,14 +166,23 @@ def _reason(record: Record | None) -> str:
 
 
 def _unread(
-    stores: Stores, plan: Plan, document: Document, step: Step, found: Alignment, known: Sequence[Record | None]
+    stores: Stores,
+    plan: Plan,
+    document: Document,
+    step: Step,
+    found: Alignment,
+    known: Sequence[Record | None],
+    *,
+    is_new: bool,
 ) -> dict[int, str]:
     """What sync found and no person has read: by where the edit came from, or because it waited before.
 
     A text that waits goes on waiting in another file, and so does what takes its place while a session is open: the
-    ledger does not have its words, so that nobody can tell whether it is said anew.
+    ledger does not have its words, so that nobody can tell whether it is said anew. Lines that are known wait under a
+    new file's name as it does: a name is read, too. They count again where they stood before.
     """
     door = plan.batch.door
+    name = _unread_name(stores, plan, step.path) if is_new else ""
     gone = [known[old] for old in (*found.removed, *found.edited.values())]
     lost = next((record.reason for record in gone if record is not None and _is_held(record)), "")
     more: dict[int, str] = {}
@@ -149,14 +191,23 @@ def _unread(
         if index in step.withheld.blocks:
             continue
         if moved is not None:
-            more |= {index: moved.reason} if moved.reason.startswith(REVIEW) else {}
+            reason = name or (moved.reason if stores.ledger.text(moved.block_hash) is None else "")
+            more |= {index: reason} if reason.startswith(REVIEW) else {}
         elif door in ("review", "tainted"):
             more[index] = f"{REVIEW}{door}"
-        elif door == "session" and lost:
-            more[index] = lost
+        elif door == "session" and (lost or name):
+            more[index] = lost or name
         elif door == "session" and rejected_since(stores, plan, document.blocks[index].text):
             more[index] = f"{REVIEW}rejected"
     return more
+
+
+def _unread_name(stores: Stores, plan: Plan, path: str) -> str:
+    """Why a new file's name has to be read by a person, "" where it need not."""
+    door = plan.batch.door
+    if door in ("review", "tainted"):
+        return f"{REVIEW}{door}"
+    return f"{REVIEW}rejected" if door == "session" and rejected_since(stores, plan, spoken(path)) else ""
 
 
 def _stopped(
@@ -186,13 +237,19 @@ def _stopped(
 
 
 def _other_words(plan: Plan, working: WorkingFile, document: Document, intent: Intent) -> list[str]:
-    """Headings, titles and descriptions that a model adds: no records, but words that are kept and found."""
+    """What a model says beside its text (headings, details, a file's name): words that are kept and found."""
     if not (plan.actor.is_model or plan.actor.is_job):
         return []
     before = {heading.text for heading in working.document.headings}
     said = [intent.details] if intent.details else list(intent.described.values())
-    words = [words for details in said for words in (details.title, details.description) if words]
-    return [*(heading.text for heading in document.headings if heading.text not in before), *words]
+    words = [
+        words
+        for details in said
+        for words in (details.title, details.description, " ".join(details.tags), *details.tags, *details.evidence)
+        if words
+    ]
+    name = [spoken(working.path)] if working.state is None else []
+    return [*name, *(heading.text for heading in document.headings if heading.text not in before), *words]
 
 
 def _secret_in_new(

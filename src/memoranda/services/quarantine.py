@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from memoranda.domain.entry import Change
-from memoranda.domain.operation import Admit, Operation
+from memoranda.domain.operation import ABSENT, Admit, Operation, WholeFile
 from memoranda.domain.outcome import Outcome, Quarantined, Refused, Saved
 from memoranda.domain.policy import trust_of
 from memoranda.domain.proposal import EXPIRES_AFTER_DAYS, Proposal, ProposalKind
 from memoranda.domain.record import Record, Status
 from memoranda.domain.scope import Principal
 from memoranda.domain.times import days_after
+from memoranda.domain.withheld import MASK
 from memoranda.services.judging import Waits, judged
 from memoranda.services.plan import Plan
 from memoranda.services.stores import Stores
@@ -36,6 +37,7 @@ def set_aside(
     content already is not noted twice.
     """
     batch = plan.batch
+    operations = [_bound(plan, operation) for operation in operations]
     content = _content_hash(stores, plan, operations, held.kind)
     standing = stores.ledger.proposal_with(batch.scope, content, at=plan.at)
     standing = standing or next((item for item in plan.proposals if item.content_hash == content), None)
@@ -59,6 +61,14 @@ def set_aside(
     )
     plan.proposals.append(proposal)
     return Quarantined(proposal.record_ids, held.reason, proposal.id)
+
+
+def _bound(plan: Plan, operation: Operation) -> Operation:
+    """Bind what replaces a whole file to the file as it is now: what comes into it later was not up for decision."""
+    if not isinstance(operation, WholeFile) or operation.expected:
+        return operation
+    state = plan.files[operation.path].state
+    return replace(operation, expected=state.content_hash if state else ABSENT)
 
 
 def trial_of(
@@ -110,20 +120,35 @@ def created_by(changes: Sequence[Change]) -> list[Record]:
 
 
 def waiting_in_file(stores: Stores, plan: Plan, outcome: Outcome | Waits) -> None:
-    """Note a proposal for what sync found in a file and withheld until a person has read it: one a file."""
+    """Note what sync found in a file and no person has read: one proposal for lines, one for headings."""
     if not isinstance(outcome, Saved):
         return
     made = {change.record.id: change.record for change in plan.changes if change.kind == "record.withheld"}
     records = [made[ident] for ident in outcome.withheld_ids if made[ident].reason.startswith("review:")]
-    if not records:
-        return
+    if records:
+        _external(stores, plan, records, records[0].reason.removeprefix("review:"))
+    under = [change.record for change in plan.changes if _is_newly_masked(stores, change)]
+    if under:
+        _external(stores, plan, under, "heading")
+
+
+def _is_newly_masked(stores: Stores, change: Change) -> bool:
+    """Whether a record that counts has lost a heading from its trail that nobody has read."""
+    record = change.record
+    if record.status is not Status.ACTIVE or MASK not in record.heading:
+        return False
+    old = stores.ledger.record(record.id)
+    return old is None or MASK not in old.heading
+
+
+def _external(stores: Stores, plan: Plan, records: Sequence[Record], reason: str) -> None:
     batch = plan.batch
     plan.proposals.append(
         Proposal(
             id=stores.ids.new("prp"),
             scope=batch.scope,
             kind="external",
-            reason=records[0].reason.removeprefix("review:"),
+            reason=reason,
             author=batch.author,
             session_id="",
             tainted=batch.door == "tainted",
@@ -131,7 +156,7 @@ def waiting_in_file(stores: Stores, plan: Plan, outcome: Outcome | Waits) -> Non
             operations=tuple(Admit(record.id) for record in records),
             record_ids=tuple(record.id for record in records),
             content_hash=stores.prints.content(
-                "\x1f".join((str(batch.scope), *(f"{record.id} {record.block_hash}" for record in records)))
+                "\x1f".join((str(batch.scope), reason, *(f"{record.id} {record.block_hash}" for record in records)))
             ),
         )
     )

@@ -11,12 +11,12 @@ from memoranda.domain.passages import passages_of
 from memoranda.domain.record import Record, Status
 from memoranda.domain.report import BlameLine, Chunk, Event, History, Version
 from memoranda.domain.scope import Scope, Viewer
-from memoranda.domain.withheld import withhold
+from memoranda.domain.withheld import MASK, withhold
 from memoranda.errors import BackendError, InvalidInput, NotFound
 from memoranda.services.indexing import file_title
 from memoranda.services.secret_text import secrets_in
 from memoranda.services.stores import Stores
-from memoranda.services.visibility import MASK, may_see, shown_events
+from memoranda.services.visibility import may_see, shown_events
 from memoranda.services.working_file import assign, block_hashes, decode, text_of
 
 _CHUNK_ID = re.compile(r"(rec_[0-9a-z]{22})(?:#([1-9]\d{0,4}))?")

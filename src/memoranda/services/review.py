@@ -7,28 +7,35 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from memoranda.domain.markdown import Block
 from memoranda.domain.operation import (
     Admit,
     Append,
     Batch,
     Create,
     Cut,
+    DeleteFile,
     Operation,
     Origin,
     RecordOperation,
     Reject,
     Remove,
     ReplaceFile,
+    Restore,
     Supersede,
+    WholeFile,
 )
 from memoranda.domain.outcome import BatchOutcome, Conflicted, Refused, Saved
 from memoranda.domain.proposal import MAX_RATIONALE_BYTES, Decision, Proposal, Verdict
 from memoranda.domain.record import Provenance, Record, Status
 from memoranda.domain.report import Waiting
 from memoranda.domain.scope import Principal, Scope
+from memoranda.domain.withheld import MASK
 from memoranda.errors import InvalidInput, NotFound, Ruled
 from memoranda.services import gateway
+from memoranda.services.secret_text import redacted
 from memoranda.services.stores import Stores
+from memoranda.services.working_file import decode
 
 MAX_LISTED = 200
 
@@ -73,51 +80,86 @@ def shown(stores: Stores, scopes: Sequence[Scope] | None, proposal_id: str) -> W
     proposal = find(stores, scopes, proposal_id)
     records = [record for record in map(stores.ledger.record, proposal.record_ids) if record is not None]
     texts = tuple(_text(stores, record) for record in records)
-    return Waiting(proposal, tuple(records), texts, tuple(_line(stores, item) for item in proposal.operations))
+    lines = tuple(_line(stores, proposal.scope, item) for item in proposal.operations)
+    return Waiting(proposal, tuple(records), texts, lines)
 
 
 def _text(stores: Stores, record: Record) -> str:
     if record.status is not Status.WITHHELD:
         return stores.ledger.text(record.block_hash) or ""
+    block = _block(stores, record)
+    return block.text if block else ""
+
+
+def _block(stores: Stores, record: Record) -> Block | None:
+    """Return a record's block as it stands in its file."""
     found = stores.documents.read(record.scope, record.path)
-    for block in stores.parsed.parse(record.scope, record.path, found[0].decode()).blocks if found else ():
+    text = decode(found[0], record.path) if found else ""
+    for block in stores.parsed.parse(record.scope, record.path, text).blocks:
         if stores.prints.content(block.text) == record.block_hash:
-            return block.text
-    return ""
+            return block
+    return None
 
 
-def _line(stores: Stores, operation: Operation) -> str:
+def _line(stores: Stores, scope: Scope, operation: Operation) -> str:
     """Say in one line, and as a diff where there is one, what an operation would do."""
     match operation:
-        case Append() | ReplaceFile() | Create() | Cut():
+        case ReplaceFile() | DeleteFile() | Restore():
+            return _about_file(stores, scope, operation)
+        case Append() | Create() | Cut():
             return _about_text(operation)
         case Supersede() | Remove():
             return _about_record(stores, operation)
         case Admit():
-            return f"let {operation.record_id} count, as it stands in its file"
+            return _about_place(stores, operation)
         case _:
             about = getattr(operation, "record_id", "") or getattr(operation, "path", "")
             return f"{_VERBS.get(type(operation).__name__, 'change')} {about}".rstrip()
 
 
-def _about_text(operation: Append | ReplaceFile | Create | Cut) -> str:
+def _about_place(stores: Stores, operation: Admit) -> str:
+    """Say what a reader would see beside a withheld text, or over a text that counts."""
+    record = stores.ledger.record(operation.record_id)
+    found = _block(stores, record) if record else None
+    if record is None or found is None:
+        return f"let {operation.record_id} count; it is no longer in its file"
+    trail = " \u203a ".join(found.heading)
+    over = f", under the headings: {trail}" if trail else ""
+    if record.status is Status.WITHHELD:
+        return f"let {record.id} count, as it stands in {record.path}{over}"
+    return f"let the headings over {record.id} in {record.path} be read{over}"
+
+
+def _about_file(stores: Stores, scope: Scope, operation: ReplaceFile | DeleteFile | Restore) -> str:
+    """Say which lines of a whole file go and come, as a diff with all of them."""
+    found = stores.documents.read(scope, operation.path)
+    old = redacted(stores, decode(found[0], operation.path)) if found else ""
+    match operation:
+        case ReplaceFile():
+            verb, new = "replace", operation.text
+        case Restore():
+            verb, new = "bring back an earlier content of", stores.ledger.text(operation.content) or ""
+        case _:
+            verb, new = "remove the whole file", ""
+    return "\n".join([f"{verb} {operation.path}:", *_changes(old, new)])
+
+
+def _changes(old: str, new: str) -> list[str]:
+    return [line for line in difflib.ndiff(old.splitlines(), new.splitlines()) if not line.startswith("?")]
+
+
+def _about_text(operation: Append | Create | Cut) -> str:
     match operation:
         case Append():
             return f"add to {operation.path}:\n{_marked(operation.text, '+')}"
         case Create():
             title = f" under the heading {operation.details.title!r}" if operation.details.title else ""
             return f"add to {operation.path}{title}:\n{_marked(operation.body, '+')}"
-        case ReplaceFile():
-            return f"replace {operation.path} by:\n{_marked(operation.text, '+')}"
         case Cut():
             return f"remove from {operation.path}:\n{_marked(operation.text, '-')}"
 
 
-_VERBS = {
-    "DeleteFile": "remove the whole file",
-    "Restore": "bring back an earlier content of",
-    "Retier": "change the trust of",
-}
+_VERBS = {"Retier": "change the trust of"}
 
 
 def _about_record(stores: Stores, operation: Supersede | Remove) -> str:
@@ -126,8 +168,7 @@ def _about_record(stores: Stores, operation: Supersede | Remove) -> str:
     where = f"{operation.record_id} in {record.path}" if record else operation.record_id
     if isinstance(operation, Remove):
         return f"remove {where}:\n{_marked(old, '-')}"
-    lines = difflib.ndiff(old.splitlines(), operation.body.splitlines())
-    return "\n".join([f"change {where}:", *(line for line in lines if not line.startswith("?"))])
+    return "\n".join([f"change {where}:", *_changes(old, operation.body)])
 
 
 def _marked(text: str, mark: str) -> str:
@@ -185,13 +226,20 @@ def decide(
 def _paths(stores: Stores, proposal: Proposal) -> list[str]:
     """The files that the proposal's records stand in: a person may have edited them since."""
     records = [stores.ledger.record(ident) for ident in proposal.record_ids]
-    return sorted({record.path for record in records if record and record.status is Status.WITHHELD})
+    found = {record.path for record in records if record and record.status in (Status.WITHHELD, Status.ACTIVE)}
+    return sorted(found | {item.path for item in proposal.operations if isinstance(item, WholeFile)})
 
 
 def _still(stores: Stores, record_ids: Sequence[str]) -> list[Record]:
     """Return those records that still wait."""
     records = [stores.ledger.record(ident) for ident in record_ids]
-    return [record for record in records if record and record.status in (Status.QUARANTINED, Status.WITHHELD)]
+    return [record for record in records if record and _waits(record)]
+
+
+def _waits(record: Record) -> bool:
+    """Whether a record is not to be read yet, or the heading over it."""
+    is_held = record.status in (Status.QUARANTINED, Status.WITHHELD)
+    return is_held or (record.status is Status.ACTIVE and MASK in record.heading)
 
 
 def _approval(stores: Stores, operator: Principal, proposal: Proposal, only: Sequence[str]) -> Batch:

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 from memoranda.domain.editing import remove
 from memoranda.domain.entry import Change
+from memoranda.domain.markdown import Document
 from memoranda.domain.operation import Admit, Adopt, Carry, Reject, Retier
 from memoranda.domain.outcome import Outcome, Refused, Saved
 from memoranda.domain.policy import trust_of
 from memoranda.domain.record import Provenance, Record, Status, Trust
 from memoranda.domain.scope import Principal
 from memoranda.domain.trust import CEILING, RETIER_TO
+from memoranda.domain.withheld import HELD_HEADING, without_headings
 from memoranda.services.evidence import resolves
 from memoranda.services.judging import Waits, bury, bury_dropped
 from memoranda.services.plan import Plan
@@ -29,6 +31,7 @@ from memoranda.services.planning import (
 from memoranda.services.recording import NOT_FOUND
 from memoranda.services.stores import Stores
 
+STALE = Refused("stale", "this text no longer waits in its file; it was changed or removed since")
 OPERATOR_ONLY = Refused("operator", "only the operator may do this; see `memoranda operator`")
 
 
@@ -96,24 +99,41 @@ def adopt(stores: Stores, plan: Plan, operation: Adopt) -> Outcome:
     return Saved((new.id,), (record.id,))
 
 
-def admit(stores: Stores, plan: Plan, operation: Admit) -> Outcome:
-    """Let a record that is withheld in its file become active."""
+def admit(stores: Stores, plan: Plan, operation: Admit) -> Outcome | Waits:
+    """Let a record that is withheld in its file become active, and the headings over it be read."""
     if not plan.actor.is_person:
         return OPERATOR_ONLY
     record = stores.ledger.record(operation.record_id)
     working = plan.files.get(record.path) if record else None
     index = index_of(working, record.id) if record and working else None
-    if record is None or working is None or index is None or not record.reason.startswith(REVIEW):
-        return Refused("stale", "this text no longer waits in its file; it was changed or removed since")
+    if record is None or working is None or index is None:
+        return STALE
     block = working.document.blocks[index]
+    headings = _above(working.document, index)
+    if record.status is Status.ACTIVE:
+        withheld = without_headings(working.withheld, working.document, headings, HELD_HEADING)
+        return saved(settle(stores, plan, working, working.document, Intent(withheld=withheld, reads_headings=True)))
+    if not record.reason.startswith(REVIEW):
+        return STALE
     admitted = replace(record, status=Status.ACTIVE, reason="", heading=block.heading)
     working.withheld = without_withheld(working.withheld, working.document, index)
+    working.withheld = without_headings(working.withheld, working.document, headings, HELD_HEADING)
     plan.texts[record.block_hash] = block.text
     plan.values.setdefault(record.value_key, record.id)
     marks = stores.prints.marks(block.text)
     (standing,) = stores.ledger.standing(plan.batch.scope, [record.value_key], [marks])
     plan.lifted.extend(stone.id for stone in (*standing.exact, *standing.near))
     return _changed(plan, "record.admitted", record, admitted)
+
+
+def _above(document: Document, index: int) -> list[int]:
+    """Return the indexes of the headings over a block."""
+    trail: list[int] = []
+    for number, heading in enumerate(document.headings):
+        if heading.start < document.blocks[index].start:
+            trail = [at for at in trail if document.headings[at].level < heading.level]
+            trail.append(number)
+    return trail
 
 
 def reject(stores: Stores, plan: Plan, operation: Reject) -> Outcome | Waits:
@@ -140,7 +160,9 @@ def _reject_in_file(stores: Stores, plan: Plan, record: Record) -> Outcome | Wai
     working = plan.files[record.path]
     index = index_of(working, record.id)
     if index is None:
-        return Refused("stale", "this text no longer waits in its file; it was changed or removed since")
+        return STALE
+    if stores.ledger.text(record.block_hash) is not None:
+        return Refused("moved", f"these lines were memory before; give the file {record.path} its old name, or approve")
     document = remove(working.document, [index])
     intent = Intent(withheld=still_withheld(stores, working, document), drops_withheld=True)
     before = set(plan.dropped)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from memoranda.domain.fingerprint import INVISIBLE
 from memoranda.domain.outcome import Refused
 from memoranda.domain.withheld import SecretFinding
@@ -34,3 +36,8 @@ def redacted(stores: Stores, text: str) -> str:
 def name_words(path: str) -> str:
     """Return a path's names as words, for the scan."""
     return path.replace("/", " ").rpartition(".")[0]
+
+
+def spoken(path: str) -> str:
+    """Return what a file's own name says, as a sentence would."""
+    return re.sub(r"[-_+.]+", " ", path.rpartition("/")[2].rpartition(".")[0])

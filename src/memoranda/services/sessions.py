@@ -11,14 +11,11 @@ from memoranda.domain.operation import Door
 from memoranda.domain.record import Provenance
 from memoranda.domain.scope import Principal, Scope
 from memoranda.domain.session import Audience, SessionState
-from memoranda.domain.times import nanoseconds
 from memoranda.errors import BackendError, Conflict, InvalidInput, NotFound
 from memoranda.services.stores import Stores
 
 MAX_KEY_CHARS = 200
 _ATTEMPTS = 4
-_CLOCKS_NS = 2_000_000_000
-"""How far the clock of a file system may lag behind ours; some keep whole or even seconds."""
 
 
 def open_session(
@@ -118,17 +115,13 @@ def taint_of(stores: Stores, scope: Scope, provenance: Provenance) -> bool:
     return any(state.is_tainted for state in stores.ledger.sessions(scope))
 
 
-def door_for(stores: Stores, scope: Scope, external_edits: str, *, written_ns: int = 0) -> Door:
+def door_for(stores: Stores, scope: Scope, external_edits: str) -> Door:
     """Say how a change that sync finds in this scope's files is taken.
 
-    A session of that very agent that was open since the last sync may have made it with other tools; one that was
-    opened after the file was last written (`written_ns`, 0 where that is not known) has not.
+    A session of that very agent that was open since the last sync may have made it with other tools. What was there
+    before is settled when a session opens: by a sync, not by times that a program could carry into a file.
     """
-    states = [
-        state
-        for state in stores.ledger.sessions(scope, unsettled=True)
-        if not written_ns or nanoseconds(state.opened_at) - _CLOCKS_NS <= written_ns
-    ]
+    states = stores.ledger.sessions(scope, unsettled=True)
     if any(state.is_tainted for state in states):
         return "tainted"
     if external_edits == "review":

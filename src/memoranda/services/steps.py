@@ -13,7 +13,7 @@ from memoranda.domain.policy import trust_of
 from memoranda.domain.record import Details, Kind, Provenance, Record, Status, Trust
 from memoranda.domain.scope import EXTERNAL, Principal
 from memoranda.domain.trust import is_capped, within
-from memoranda.domain.withheld import Withheld
+from memoranda.domain.withheld import MASK, Withheld
 from memoranda.services.plan import Plan
 from memoranda.services.stores import Stores
 
@@ -81,7 +81,7 @@ class Step:
             for heading in self.document.headings
             if any(heading.start <= start < heading.extent for start, _ in self.withheld.spans)
         }
-        return tuple("withheld" if part in hidden else part for part in block.heading)
+        return tuple(MASK if part in hidden else part for part in block.heading)
 
     def is_known_elsewhere(self, index: int) -> bool:
         """Whether a block came from another file, is a past record's exact text, or one that stands elsewhere."""
@@ -120,7 +120,11 @@ class Step:
             placed = replace(
                 moved, path=self.path, heading=() if held else self._heading(block), occurrence=occurrence,
                 status=Status.WITHHELD if held else Status.ACTIVE, retired_at="", retired_by="",
+                reason=self.withheld.blocks.get(index, ""),
             )  # fmt: skip
+            if held and moved.status is not Status.WITHHELD:
+                self.withheld_ids.append(moved.id)
+                return self._change("record.withheld", placed, moved.status.value)
             kind = "record.moved" if moved.status in (Status.ACTIVE, Status.WITHHELD) else "record.revived"
             return self._change(kind, placed, moved.status.value)
         old = self._past(index)
@@ -181,8 +185,9 @@ class Step:
         value_key = "" if is_secret else prints.value_key(block.text)
         offered = self._offered(value_key)
         ancestors = [record for record in (old, offered) if record is not None]
-        capped = is_capped(ancestors) or (origin is not None and origin.quarantined) or held == "review:tainted"
         author = origin.author if origin else self.plan.batch.author
+        suspect = (origin is not None and origin.quarantined) or held == "review:tainted"
+        capped = suspect or is_capped(ancestors) or self._trust(author) is Trust.UNTRUSTED
         record = Record(
             id=self.stores.ids.new("rec"),
             scope=self.plan.batch.scope,

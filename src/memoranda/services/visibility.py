@@ -11,10 +11,9 @@ from memoranda.domain.markdown import parse
 from memoranda.domain.record import Record
 from memoranda.domain.report import Event
 from memoranda.domain.scope import Scope, Viewer
+from memoranda.domain.withheld import MASK
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import readable_text
-
-MASK = "[withheld]"
 
 
 def rejected(stores: Stores, scope: Scope, names: Sequence[str]) -> AbstractSet[str]:
@@ -25,7 +24,8 @@ def rejected(stores: Stores, scope: Scope, names: Sequence[str]) -> AbstractSet[
 
 
 def _is_rejected(stores: Stores, scope: Scope, text: str) -> bool:
-    (standing,) = stores.ledger.standing(scope, [""], [stores.prints.marks(text)])
+    prints = stores.prints
+    (standing,) = stores.ledger.standing(scope, [""], [prints.marks(text)], [prints.statement_marks(text)])
     return any(stone.binds == "models" for stone in (*standing.exact, *standing.near))
 
 

@@ -11,7 +11,18 @@ from memoranda.domain.entry import FileState
 from memoranda.domain.markdown import Document, parse
 from memoranda.domain.record import Record, Status
 from memoranda.domain.scope import Scope
-from memoranda.domain.withheld import NOTHING, Withheld, also, placeholder_hash, redact, withhold
+from memoranda.domain.withheld import (
+    HELD_HEADING,
+    NOTHING,
+    Withheld,
+    also,
+    also_headings,
+    headings_named,
+    placeholder_hash,
+    placeholder_names,
+    redact,
+    withhold,
+)
 from memoranda.errors import BackendError, IntegrityError
 from memoranda.services.secret_text import secrets_in
 from memoranda.services.stores import Stores
@@ -66,6 +77,9 @@ def load(stores: Stores, scope: Scope, path: str) -> WorkingFile | None:
             if record is not None and record.status is Status.WITHHELD and record.reason.startswith("review:")
         }
         working.withheld = also(withhold(document, secrets_in(stores, document.text)), document, waiting)
+        names = placeholder_names(readable_text(stores, state.object) or "")
+        held = headings_named(document, names, stores.prints.content)
+        working.withheld = also_headings(working.withheld, document, held, HELD_HEADING)
     return working
 
 

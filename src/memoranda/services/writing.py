@@ -103,16 +103,12 @@ def _edit_of(stores: Stores, working: WorkingFile) -> FileEdit:
 
 def observation(stores: Stores, scope: Scope, path: str, found: tuple[bytes, FoundFile] | None) -> Batch:
     """Return the batch that takes note of a file as it is on disk, or of its absence."""
-    written = 0
     if found is None:
         operation = Observe(path, None, "", 0, 0)
     else:
         data, state = found
-        written = state.written_ns
         operation = Observe(path, decode(data, path), stores.prints.content(data), state.size, state.stamp)
-    return Batch(
-        EXTERNAL, scope, (operation,), "edit", door=door_for(stores, scope, stores.external_edits, written_ns=written)
-    )
+    return Batch(EXTERNAL, scope, (operation,), "edit", door=door_for(stores, scope, stores.external_edits))
 
 
 def conflict_entry(stores: Stores, batch: Batch, offered: str) -> Entry:

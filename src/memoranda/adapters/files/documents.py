@@ -238,8 +238,7 @@ class FileDocuments:
 def _found(path: str, status: os.stat_result) -> FoundFile:
     stamp = status.st_mtime_ns + status.st_ctime_ns
     changed = max(status.st_mtime_ns, status.st_ctime_ns)
-    written = status.st_ctime_ns if os.name == "posix" else 0  # elsewhere it is the time of creation
-    return FoundFile(path, status.st_size, stamp, changed_ns=changed, written_ns=written)
+    return FoundFile(path, status.st_size, stamp, changed_ns=changed)
 
 
 def _printable(path: str) -> str:

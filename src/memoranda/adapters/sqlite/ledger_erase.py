@@ -238,6 +238,16 @@ class LedgerErase:
             db.execute("VACUUM")
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def kept_texts(self) -> Iterator[str]:
+        """Yield the text of every object, and the words in every payload."""
+        with self._reading():
+            names = list(self._objects.names())
+        for name in names:
+            with self._reading():
+                text = self._readable(name)
+            yield text
+        yield from (item.text for item in self._payloads())
+
     def held_texts(self) -> Iterator[HeldText]:
         """Yield every text that the ledger keeps, with where it belongs."""
         with self._reading() as db:
@@ -246,6 +256,9 @@ class LedgerErase:
             with self._reading() as db:
                 text, places = self._readable(name), tuple(_places(db, name))
             yield HeldText(name, text, places)
+        yield from self._payloads()
+
+    def _payloads(self) -> Iterator[HeldText]:
         with self._reading() as db:
             payloads = rows_of(db, "SELECT seq, payload FROM events WHERE payload<>'' ORDER BY seq")
         for seq, payload in payloads:

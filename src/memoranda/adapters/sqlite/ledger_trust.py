@@ -20,6 +20,7 @@ from memoranda.domain.proposal import Decision, Proposal
 from memoranda.domain.scope import Principal, Scope
 from memoranda.domain.session import SessionState
 from memoranda.domain.tombstone import Mark, Standing, Tombstone
+from memoranda.domain.withheld import MASK
 from memoranda.errors import IntegrityError, InvalidInput
 
 STONE = tuple(field.name for field in fields(Tombstone))
@@ -165,11 +166,11 @@ class TrustReads:
         """Count the proposals that wait in this scope at a time."""
         query = (
             f"SELECT count(*) FROM proposals WHERE scope=? AND state='pending' AND {_GOES_ON} "
-            "AND (kind<>'external' OR id IN (SELECT r.proposal_id FROM records c JOIN proposal_records r "
-            "ON r.record_id=c.id WHERE c.scope=? AND c.status='withheld'))"
+            "AND (kind<>'external' OR EXISTS (SELECT 1 FROM json_each(record_ids) named JOIN records c "
+            "ON c.id=named.value WHERE c.status='withheld' OR (c.status='active' AND instr(c.heading, ?))))"
         )
         with self._reading() as db:
-            return int(db.execute(query, (str(scope), at, str(scope))).get)
+            return int(db.execute(query, (str(scope), at, f'"{MASK}"')).get)
 
     def session(self, session_id: str) -> SessionState | None:
         """Return a session by id, whatever its scope."""
