@@ -14,6 +14,7 @@ from memoranda.adapters.files.archive_file import ZipArchives
 from memoranda.adapters.files.documents import FileDocuments
 from memoranda.adapters.files.home import LEDGER, StoredKeys, foreign_keys, making, open_state, read_key, store_key
 from memoranda.adapters.files.locks import FileLocks
+from memoranda.adapters.files.log import FileEpisodeLog, FileTranscripts
 from memoranda.adapters.files.raw_sweep import RawSweep
 from memoranda.adapters.files.watching import FileWatcher
 from memoranda.adapters.secrets.scanner import DetectSecretsScanner
@@ -21,6 +22,7 @@ from memoranda.adapters.sqlite.embedding_cache import SqliteEmbeddingCache
 from memoranda.adapters.sqlite.index import SqliteIndex
 from memoranda.adapters.sqlite.ledger import SqliteLedger
 from memoranda.adapters.system import SystemClock, TimeOrderedIds
+from memoranda.adapters.system.zone import UserZone
 from memoranda.config import Config, load
 from memoranda.domain.fingerprint import KEY_BYTES, Fingerprints
 from memoranda.errors import IntegrityError
@@ -60,9 +62,13 @@ def open_home(
     ledger, prints = _open_ledger(state)
     index = SqliteIndex(state / "index")
     cache = SqliteEmbeddingCache(state / "index" / "embeddings.db", lambda text: bytes.fromhex(prints.content(text)))
+    documents = FileDocuments(folder)
     stores = Stores(
         ledger=ledger,
-        documents=FileDocuments(folder),
+        documents=documents,
+        log=FileEpisodeLog(documents.workspace, state / "locks"),
+        transcripts=FileTranscripts(documents.workspace, state),
+        zone=UserZone(folder),
         index=index,
         scanner=DetectSecretsScanner(),
         locks=FileLocks(state / "locks"),
@@ -72,6 +78,7 @@ def open_home(
         write_mode=config.agent_write_mode,
         llm_writes=config.llm_writes,
         external_edits=config.external_edits,
+        blocks=config.blocks,
         teams=config.teams,
     )
 

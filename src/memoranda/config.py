@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from memoranda.domain.block import DEFAULT_BLOCKS, BlockSpec
 from memoranda.domain.content_trust import ContentTrust
 from memoranda.domain.policy import WriteMode
 from memoranda.domain.query import Strategy
 from memoranda.domain.scope import check_id
+from memoranda.domain.settings import PromptSettings, SessionSettings
 from memoranda.errors import ConfigurationError, InvalidInput
 
 FILE = "memoranda.toml"
@@ -46,6 +48,9 @@ class Config:
     vector_weight: float | None
     keyword_weight: float | None
     min_score: float
+    prompt: PromptSettings
+    sessions: SessionSettings
+    blocks: tuple[BlockSpec, ...]
     teams: Mapping[str, tuple[str, ...]]
     host: str
     port: int
@@ -96,6 +101,15 @@ def _text(value: object) -> object:
     return value
 
 
+def _policy(value: object) -> object:
+    """How often a transcript is kept: a name, or every so many messages."""
+    if value in ("every-call", "manual", "none"):
+        return value
+    if not isinstance(value, bool) and str(value).isdecimal() and 1 <= int(str(value)) <= 10_000:  # noqa: PLR2004
+        return str(int(str(value)))
+    raise ValueError("use every-call, manual, none, or a number of messages from 1 to 10000")
+
+
 def _names(value: object) -> object:
     if isinstance(value, str):
         value = [part for part in map(str.strip, value.split(",")) if part]
@@ -116,7 +130,7 @@ class Setting:
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("memory.style", "hybrid", _choice("hybrid", "prompt-only", "search-only", "off"),
-            "which memory tools an agent is offered: all (hybrid, search-only) or none (prompt-only, off)"),
+            "what agents get: prompt and tools (hybrid), prompt-only, search-only (tools and core blocks), off"),
     Setting("memory.agent_write_mode", "hybrid", _choice("hybrid", "prompt-only", "search-only", "off"),
             "which files an agent may write: both, MEMORY.md, memory/*.md, or none"),
     Setting("memory.llm_writes", "observed", _choice("observed", "quarantined"),
@@ -135,13 +149,31 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("memory.search_merge_strategy", "linear", _choice("linear", "rrf"), "how keyword and vector hits merge"),
     Setting("memory.vector_weight", None, _number(0, 1), "share of the vector arm; unset: the embedder's measured one"),
     Setting("memory.keyword_weight", None, _number(0, 1), "share of the keyword arm; unset: the rest"),
+    Setting("memory.prompt_memory_mode", "live-reload", _choice("live-reload", "frozen-at-session-start"),
+            "whether a session's prompt follows MEMORY.md, or keeps what it was at its start"),
+    Setting("memory.session_export", "on-new-or-reset", _choice("on-new-or-reset", "off"),
+            "whether a session that ends leaves a copy for people in memory/sessions"),
+    Setting("memory.max_session_messages", 100, _number(2, 10_000, whole=True),
+            "messages of a session that are kept in the process; the log keeps all"),
+    Setting("memory.transcript_checkpoints", "every-call", _policy,
+            "when a session's transcript is kept to go on from: every-call, a number of messages, manual, none"),
+    Setting("memory.recall.passive_inject", True, _boolean, "whether what fits a turn is recalled into its prompt"),
+    Setting("memory.recall.selection", "contextual", _choice("contextual", "always"),
+            "always: the best hits enter a prompt even where none passes the relevance bar"),
+    Setting("memory.recall.top_k", 5, _number(1, 64, whole=True), "hits that enter one prompt at most"),
+    Setting("memory.recall.recall_timeout_ms", 500, _number(1, 30_000, whole=True),
+            "how long a turn waits for recall, in milliseconds"),
+    Setting("memory.recall.recall_failure_policy", "skip", _choice("skip", "fail"),
+            "a turn whose recall fails or is late goes on without it, or fails"),
+    Setting("memory.recall.defang_inbound", True, _boolean,
+            "whether text that imitates the marks of recalled memory is made harmless when it comes in"),
     Setting("memory.recall.min_score", 0.15, _number(0, 1), "cosine from which the best hit counts as relevant"),
     Setting("server.host", "127.0.0.1", _text, "address that `memoranda serve` listens on"),
     Setting("server.port", 8765, _number(0, 65535, whole=True), "port that `memoranda serve` listens on"),
 )  # fmt: skip
 
 _SECTIONS = (f"{PREFIX}MEMORY_", f"{PREFIX}SERVER_")
-_TABLES = ("teams", "server.tokens")
+_TABLES = ("teams", "server.tokens", "memory.core.blocks")
 """Keys that hold tables of a person's own names; they come from `memoranda.toml` alone."""
 
 
@@ -170,7 +202,10 @@ def load(
             hint = f"; did you mean {near[0]}?" if near else ""
             raise ConfigurationError(f"unknown setting in the environment: {name}{hint}")
     for key, value in (settings or {}).items():
-        values[key] = (value, "caller")
+        if key == "memory.core.blocks":
+            tables[key] = value
+        else:
+            values[key] = (value, "caller")
     checked = {key: _check(known, key, value, source) for key, (value, source) in values.items()}
     listed = tuple(
         ConfigValue(key, checked.get(key, item.default), values[key][1] if key in values else "default", item.default)
@@ -239,6 +274,44 @@ def _teams(tables: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
     return teams
 
 
+def _blocks(tables: Mapping[str, object]) -> tuple[BlockSpec, ...]:
+    """Read `[[memory.core.blocks]]`; where it is given it replaces the default blocks."""
+    if "memory.core.blocks" not in tables:
+        return DEFAULT_BLOCKS
+    entries = tables["memory.core.blocks"]
+    if not isinstance(entries, list | tuple):
+        raise ConfigurationError("memory.core.blocks is a list of tables: [[memory.core.blocks]] with label = …")
+    found = [entry if isinstance(entry, BlockSpec) else _block(entry) for entry in entries]
+    labels = [spec.label for spec in found]
+    twice = next((label for label in labels if labels.count(label) > 1), "")
+    if twice:
+        raise ConfigurationError(f"[[memory.core.blocks]] names the block {twice!r} twice")
+    return tuple(found)
+
+
+def _block(entry: object) -> BlockSpec:
+    kinds: dict[str, type] = {
+        "label": str, "description": str, "value": str, "limit": int, "shared": bool, "read_only": bool, "agents": list,
+    }  # fmt: skip
+    if not isinstance(entry, dict) or "label" not in entry:
+        raise ConfigurationError("each [[memory.core.blocks]] needs a label")
+    for key, value in entry.items():
+        if key not in kinds:
+            near = difflib.get_close_matches(key, kinds, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ConfigurationError(f"unknown key {key!r} in [[memory.core.blocks]]{hint}")
+        if not isinstance(value, kinds[key]) or (kinds[key] is int and isinstance(value, bool)):
+            raise ConfigurationError(f"{key} in [[memory.core.blocks]] must be of type {kinds[key].__name__}")
+    try:
+        check_id("block", entry["label"])
+        agents = tuple(check_id("agent", str(agent)) for agent in entry.get("agents", ()))
+    except InvalidInput as error:
+        raise ConfigurationError(f"[[memory.core.blocks]]: {error}") from error
+    if entry.get("limit", 0) < 0:
+        raise ConfigurationError("limit in [[memory.core.blocks]] is a number of characters, 0 for none")
+    return BlockSpec(**{**entry, "agents": agents})
+
+
 def _tokens(tables: Mapping[str, object]) -> dict[str, str]:
     entry = tables.get("server.tokens", {})
     if not isinstance(entry, dict):
@@ -274,6 +347,22 @@ def _config(values: Mapping[str, object], tables: Mapping[str, object], listed: 
         vector_weight=values["memory.vector_weight"],  # type: ignore[arg-type]  # checked
         keyword_weight=values["memory.keyword_weight"],  # type: ignore[arg-type]  # checked
         min_score=values["memory.recall.min_score"],  # type: ignore[arg-type]  # checked
+        prompt=PromptSettings(
+            style=str(values["memory.style"]),
+            memory_mode=str(values["memory.prompt_memory_mode"]),
+            passive_inject=bool(values["memory.recall.passive_inject"]),
+            selection=str(values["memory.recall.selection"]),
+            top_k=int(str(values["memory.recall.top_k"])),
+            timeout_ms=int(str(values["memory.recall.recall_timeout_ms"])),
+            failure_policy=str(values["memory.recall.recall_failure_policy"]),
+            defang_inbound=bool(values["memory.recall.defang_inbound"]),
+        ),
+        sessions=SessionSettings(
+            max_messages=int(str(values["memory.max_session_messages"])),
+            checkpoints=str(values["memory.transcript_checkpoints"]),
+            export=str(values["memory.session_export"]),
+        ),
+        blocks=_blocks(tables),
         teams=_teams(tables),
         host=str(values["server.host"]),
         port=values["server.port"],  # type: ignore[arg-type]  # checked

@@ -10,7 +10,8 @@ MemorandaError
 ├── Denied                  this caller may not do this
 ├── IntegrityError          stored data is not what it was; run `memoranda verify`
 ├── BackendError            a file system, database or model failed; retry or look at the machine
-│   └── Busy                another process holds what is needed; retry
+│   ├── Busy                another process holds what is needed; retry
+│   └── TooLate             there was no answer in time
 ├── MissingExtra            an optional dependency is not installed
 └── ConfigurationError      a setting is wrong
 
@@ -96,6 +97,12 @@ class Busy(BackendError):  # noqa: N818
     """Raised when a lock was not free in time; nothing was changed."""
 
     code = "busy"
+
+
+class TooLate(BackendError):  # noqa: N818
+    """Raised when recall did not answer in time and the settings say that the turn fails then."""
+
+    code = "too_late"
 
 
 class MissingExtra(MemorandaError):  # noqa: N818

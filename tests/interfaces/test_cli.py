@@ -22,7 +22,7 @@ VERBS = {
     "checkpoints", "sync", "reindex", "watch", "verify", "config list", "config get", "mcp", "serve",
     "update", "forget",
     "review list", "review show", "review diff", "review approve", "review reject", "proposals", "adopt", "retier",
-    "operator set", "operator status", "session list", "session open", "session tool-result", "session renew",
+    "operator set", "operator status", "session list", "session open", "session tool-result", "session reset",
     "session close", "erase", "export", "import",
 }  # fmt: skip
 

@@ -94,14 +94,18 @@ def test_a_rejected_heading_stays_masked_and_the_lines_stay(tmp_path: Path) -> N
 
 
 def test_a_rejected_value_does_not_come_back_as_a_heading(tmp_path: Path) -> None:
-    """Not by the shell of a clean session either; another heading of it is seen."""
+    """Not by the shell of a clean session either, nor reworded by it; a person's own heading is seen."""
     with home(tmp_path) as memory:
         agent, person = memory.agent("main"), memory.person("main")
         person.save("# Doors\n\n- The door code is mango.\n- other line")
         person.delete(file="MEMORY.md", text="- The door code is mango.\n")
-        agent.session("clean")
+        session = agent.session("clean")
         reheaded(tmp_path, memory, "The door code is mango.")
         assert "mango" not in seen(agent, "other line")
+        reheaded(tmp_path, memory, "Mango opens the door")
+        assert "Mango" not in seen(agent, "other line")
+        session.close()
+        memory.sync()
         reheaded(tmp_path, memory, "The doors are green")
         assert "green" in seen(agent, "other line")
 
@@ -277,3 +281,48 @@ def test_erasing_finds_a_text_in_every_form_that_reads_the_same(tmp_path: Path) 
             operator(memory).erase(text="zanzibarquux keeps it")
         assert "Plain body" in seen(memory.agent("main"), "plain body")
         assert memory.verify().problems == ()
+
+
+@pytest.mark.parametrize("rejected", [False, True], ids=["waiting", "rejected"])
+@pytest.mark.parametrize("how", ["renamed", "renamed by a person", "copied", "reworded"])
+def test_a_withheld_heading_stays_so_wherever_it_goes(tmp_path: Path, how: str, *, rejected: bool) -> None:
+    """A clean session's shell, or a person's rename, does not let it in; the lines under it are memory throughout."""
+    with home(tmp_path) as memory:
+        agent = memory.agent("main")
+        memory.person("main").save("- base fact one\n- base fact two")
+        memory.person("main").save("- keep", file="memory/keep.md")
+        session = tainted(memory)
+        write(tmp_path, "MEMORY.md", f"# Obey {EVIL}\n\n{read(tmp_path, 'MEMORY.md')}")
+        memory.sync()
+        if rejected:
+            (item,) = operator(memory).waiting()
+            operator(memory).reject(item.id, item.content_hash)
+        session.close()
+        memory.sync()
+        if how != "renamed by a person":
+            agent.session("clean")
+        text = read(tmp_path, "MEMORY.md")
+        match how:
+            case "copied":
+                write(tmp_path, "memory/copy.md", text.replace("base", "other"))
+            case "reworded":
+                write(tmp_path, "MEMORY.md", text.replace("# Obey", "# Now obey"))
+            case _:
+                (tmp_path / "MEMORY.md").rename(tmp_path / "memory/renamed.md")
+        memory.sync()
+        found = seen(agent, "base fact") + seen(agent, "other fact") + seen(agent, "keep")
+        assert "base fact one" in found
+        assert "eve.example" not in found
+        assert memory.verify().problems == ()
+
+
+def test_a_withheld_heading_shuts_no_agent_out(tmp_path: Path) -> None:
+    """An agent adds beside a person's lines under it, as it may elsewhere."""
+    with home(tmp_path) as memory:
+        memory.person("main").save("# Money\n\n- Pay invoices on Friday.\n")
+        session = tainted(memory)
+        reheaded(tmp_path, memory, f"Money {EVIL}")
+        session.close()
+        memory.sync()
+        assert isinstance(memory.agent("main").save("- A line of the agent.").items[0], Saved)
+        assert "A line of the agent." in seen(memory.agent("main"), "line agent")

@@ -38,7 +38,7 @@ def test_taint_sticks_over_a_restart_and_ends_with_a_new_session(tmp_path: Path)
         session = memory.agent("main").session("chat")
         assert (session.id, session.tainted) == (ident, True)
         assert isinstance(session.save("While tainted.").items[0], Quarantined)
-        session.renew()
+        session.reset()
         again = session.id, session.tainted
         assert again[0] != ident
         assert again[1] is False
@@ -269,7 +269,7 @@ def test_what_was_written_before_the_session_is_no_edit_of_it(tmp_path: Path) ->
         memory.sync()
         assert line_of(memory, "old note", "memory/old.md") == (Status.ACTIVE, Trust.APPLICATION)
         write(tmp_path, "memory/between.md", "A line of the old one.\n")
-        session.renew()
+        session.reset()
         session.tool_result("fetch", "…")
         os.utime(write(tmp_path, "memory/new.md", "A new note.\n"), (1, 1))
         memory.sync()

@@ -7,7 +7,7 @@ from typing import Literal
 
 CheckpointReason = Literal[
     "save", "replace", "delete", "restore", "undo", "edit", "conflict", "remember", "update", "forget", "propose",
-    "review", "retier", "adopt", "import", "erase",
+    "review", "retier", "adopt", "import", "erase", "block",
 ]  # fmt: skip
 
 

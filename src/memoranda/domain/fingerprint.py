@@ -165,6 +165,10 @@ class Fingerprints:
     def _hash(self, use: bytes, data: bytes, size: int = _SHORT) -> str:
         return hashlib.blake2b(data, digest_size=size, key=self._key, person=use).hexdigest()
 
+    def nonce(self, session_id: str) -> str:
+        """Return the mark of a session's envelopes, 32 hexadecimal digits that nobody without the key can guess."""
+        return self._hash(b"nonce", session_id.encode())
+
     def content(self, data: bytes | str) -> str:
         """Name exact bytes: a block, a file, an object. 32 hexadecimal digits."""
         raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from memoranda.domain.block import CORE, BlockAction
 from memoranda.domain.checkpoint import CheckpointReason
 from memoranda.domain.record import Details, Provenance, Trust
 from memoranda.domain.scope import Principal, Scope
@@ -156,7 +157,19 @@ WholeFile = ReplaceFile | DeleteFile | Restore
 
 ABSENT = "absent"
 
-FileOperation = Append | ReplaceFile | Cut | DeleteFile | Restore | Observe | Create
+
+@dataclass(frozen=True, slots=True)
+class EditBlock:
+    """Change a core block: append text, put `text` in the place of the first `old`, or set the whole value."""
+
+    label: str
+    action: BlockAction
+    text: str
+    old: str = ""
+    path: str = CORE
+
+
+FileOperation = Append | ReplaceFile | Cut | DeleteFile | Restore | Observe | Create | EditBlock
 RecordOperation = Supersede | Remove | Retier | Adopt | Admit | Reject
 Operation = FileOperation | RecordOperation | Carry
 

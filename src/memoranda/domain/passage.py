@@ -13,11 +13,29 @@ PASSAGE_WORDS = 180
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """Where a turn stands: its session and the host's name for it, its position there, who spoke, and its line.
+
+    `offset` and `size` are bytes of the log file, `line` counts from 1.
+    """
+
+    session: str
+    key: str
+    position: int
+    speaker: str
+    role: str
+    offset: int
+    size: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
     """A record's text or a part of it, as it is indexed.
 
     `id` is the record's id, with `#n` (from 1) where the record has several parts; it is the tools'
-    `chunk_id`. `file_title` is the first heading of the file or its name without ending.
+    `chunk_id`. `file_title` is the first heading of the file or its name without ending. `turn` is set where it is a
+    turn of the daily log: `record` is then the turn in a record's form, which the ledger does not know.
     """
 
     id: str
@@ -26,17 +44,22 @@ class Passage:
     record: Record
     file_title: str
     text: str
+    turn: Turn | None = None
 
     @property
     def embedding_text(self) -> str:
-        """What is embedded: the heading trail and title for context, then the text."""
+        """What is embedded: the heading trail and title for context, or who spoke, then the text."""
+        if self.turn is not None:
+            return f"{self.turn.speaker or self.turn.role}: {self.text}"
         trail = [self.file_title, *self._headings, self.record.title]
         context = " \u203a ".join(dict.fromkeys(part for part in trail if part))
         return f"{context}\n{self.text}" if context else self.text
 
     @property
     def heading_text(self) -> str:
-        """What is found by keyword beside the text: file title, headings, title, description and tags."""
+        """What is found by keyword beside the text: file title, headings, title, description and tags; who spoke."""
+        if self.turn is not None:
+            return self.turn.speaker
         record = self.record
         return "\n".join((self.file_title, *self._headings, record.title, record.description, *record.tags))
 
@@ -50,12 +73,13 @@ class TextStatistics:
     """Keyword statistics of one scope: passages, sum of their lengths in words, document frequencies.
 
     A term's document frequency counts passages that hold it in their text or, where that is more, in their
-    heading fields.
+    heading fields. `turns` are those of the passages that are turns of the log.
     """
 
     passages: int
     total_length: int
     document_frequency: Mapping[str, int]
+    turns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from memoranda.domain.passage import PASSAGE_WORDS, Passage
+from memoranda.domain.passage import PASSAGE_WORDS, Passage, Turn
 from memoranda.domain.record import Record
 from memoranda.domain.scripts import UNSPACED, classes, may_break
 
@@ -27,7 +27,7 @@ _BOUNDARIES = (_LIST_ITEM, _LINE, _SENTENCE, _SPACE)
 _FORM_BYTES = 16
 
 
-def passages_of(record: Record, text: str, file_title: str) -> tuple[Passage, ...]:
+def passages_of(record: Record, text: str, file_title: str, turn: Turn | None = None) -> tuple[Passage, ...]:
     """Return the record's passages: one, or several of about `PASSAGE_WORDS` words where the text is long.
 
     Parts are cut at list items, then lines, then sentences, then spaces, and only inside a word where there
@@ -43,6 +43,7 @@ def passages_of(record: Record, text: str, file_title: str) -> tuple[Passage, ..
             record=record,
             file_title=file_title,
             text=part,
+            turn=turn,
         )
         for number, part in enumerate(parts, 1)
     )

@@ -131,7 +131,7 @@ def may_change(author: Principal, trust: Trust) -> Refused | None:
 
 def writes_as_person(author: Principal, reason: str) -> bool:
     """Whether a batch makes a file one that a person has written into; taking back and deleting write nothing."""
-    return not author.is_model and reason in ("save", "replace", "edit")
+    return not author.is_model and reason in ("save", "replace", "edit", "block")
 
 
 def trust_of(author: Principal) -> Trust:

@@ -6,11 +6,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time
 from typing import Literal
 
+from memoranda.domain.passage import Turn
 from memoranda.domain.record import Kind, Status, Trust
 from memoranda.domain.scope import Scope
 from memoranda.errors import InvalidInput
 
-Grain = Literal["passage", "section", "file"]
+Grain = Literal["passage", "section", "file", "session"]
+Source = Literal["note", "turn"]
+"""Where a passage comes from: a curated file, or a turn of the daily log."""
 Mode = Literal["hybrid", "keyword", "vector"]
 Strategy = Literal["linear", "rrf"]
 
@@ -26,7 +29,8 @@ class Filters:
     """Conditions of the search itself, never applied afterwards. Empty means no condition.
 
     Times are ISO 8601; `valid_at` defaults to now when the search runs. `tags` must all be present.
-    `path` is an exact workspace path such as `memory/notes.md`.
+    `path` is an exact workspace path such as `memory/notes.md`. Without `sources` all are searched; `session` and
+    `not_session` are ids of sessions, whose turns alone, or not, are looked at.
     """
 
     kinds: frozenset[Kind] = frozenset()
@@ -36,6 +40,20 @@ class Filters:
     valid_at: str = ""
     since: str = ""
     until: str = ""
+    sources: frozenset[Source] = frozenset()
+    session: str = ""
+    not_session: str = ""
+
+    @property
+    def by_validity_alone(self) -> bool:
+        """Whether validity is the only condition beside where a passage comes from."""
+        return self == Filters(
+            valid_at=self.valid_at, sources=self.sources, session=self.session, not_session=self.not_session
+        )
+
+    def of(self, *sources: Source) -> Filters:
+        """Return the same filters for these sources alone."""
+        return replace(self, sources=frozenset(sources))
 
     def believed_at(self, as_of: str) -> tuple[Filters, str]:
         """Return the filters for a search in the past, and its time as it is stored.
@@ -131,6 +149,12 @@ class Hit:
     valid_from: str = ""
     valid_to: str = ""
     retired_at: str = ""
+    turn: Turn | None = None
+
+    @property
+    def source(self) -> Source:
+        """Where it comes from."""
+        return "turn" if self.turn else "note"
 
     @property
     def citation(self) -> str:

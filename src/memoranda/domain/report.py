@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from memoranda.domain.passage import Turn
 from memoranda.domain.proposal import Proposal
 from memoranda.domain.record import Record
 
@@ -173,6 +174,7 @@ class Chunk:
     text: str
     line_start: int
     line_end: int
+    turn: Turn | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,6 @@ def days_after(at: str, days: int) -> str:
     return stamp(datetime.fromisoformat(at) + timedelta(days=days))
 
 
-def nanoseconds(at: str) -> int:
-    """Return a time of the ledger as nanoseconds since 1970."""
-    return round(datetime.fromisoformat(at).timestamp() * 1_000_000) * 1_000
-
-
 def read_time(text: str) -> str:
     """Read a date or time a person typed (ISO 8601; without a zone it is UTC) into the ledger's form.
 

@@ -115,6 +115,23 @@ def headings_named(document: Document, names: AbstractSet[str], name_of: Callabl
     ]
 
 
+def hidden_headings(document: Document, withheld: Withheld) -> frozenset[str]:
+    """Return the texts of headings that are withheld."""
+    if not withheld.context:
+        return frozenset()
+    starts = [start for start, _ in withheld.spans]
+    return frozenset(
+        heading.text
+        for heading in document.headings
+        if any(heading.start <= start < heading.extent for start in starts)
+    )
+
+
+def masked_trail(trail: tuple[str, ...], hidden: AbstractSet[str]) -> tuple[str, ...]:
+    """Return a heading trail with a mask for each heading that is withheld."""
+    return tuple(MASK if part in hidden else part for part in trail) if hidden else trail
+
+
 def placeholder_names(text: str) -> frozenset[str]:
     """Return the hashes of everything that a kept content stands for."""
     return frozenset(_PLACEHOLDER.findall(text)) if "memoranda:withheld" in text else frozenset()

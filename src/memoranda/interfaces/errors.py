@@ -25,6 +25,7 @@ from memoranda.errors import (
     NotFound,
     RemovalsNotAccepted,
     Ruled,
+    TooLate,
 )
 
 
@@ -79,6 +80,7 @@ TABLE: Mapping[type[MemorandaError], Answer] = MappingProxyType(
         IntegrityError: Answer(11, 500, -32040),
         BackendError: Answer(12, 502, -32050),
         Busy: Answer(13, 503, -32051),
+        TooLate: Answer(17, 504, -32052),
         MissingExtra: Answer(14, 501, -32601),
         ConfigurationError: Answer(15, 500, -32060),
     }

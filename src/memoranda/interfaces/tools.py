@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from memoranda.domain.query import MAX_LIMIT
+from memoranda.domain.query import MAX_LIMIT, Filters, Source
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.interfaces import recorder_tool, schema, wire
+from memoranda.interfaces import recorder_tool, schema, session_tools, wire
 from memoranda.interfaces.errors import ensure_done
-from memoranda.memory import Agent
+from memoranda.memory import Agent, Session
 
 Arguments = dict[str, Any]
 Does = Literal["read", "write"]
@@ -34,6 +34,9 @@ class Caller:
     agent: Agent
     citations: str = "auto"
 
+
+_NOTES: frozenset[Source] = frozenset({"note"})
+SESSION_STATE = "session_state"
 
 Handler = Callable[[Caller, Arguments], wire.Json]
 
@@ -64,7 +67,7 @@ class Tool:
 
 
 def _search(caller: Caller, arguments: Arguments) -> wire.Json:
-    result = caller.agent.search(arguments["query"], limit=arguments["limit"])
+    result = caller.agent.search(arguments["query"], limit=arguments["limit"], filters=Filters(sources=_NOTES))
     return wire.search(result, citations=caller.citations)
 
 
@@ -298,18 +301,81 @@ TOOLS: tuple[Tool, ...] = (
         destructive=True,
         handler=recorder_tool.memory,
     ),
+    Tool(
+        name="recall_search",
+        title="Search earlier conversations",
+        description=session_tools.RECALL_SEARCH,
+        properties=session_tools.RECALL_SEARCH_PROPERTIES,
+        required=("query",),
+        does="read",
+        idempotent=True,
+        handler=session_tools.recall_search,
+    ),
+    Tool(
+        name="recall_timeframe",
+        title="Read what happened on a day",
+        description=session_tools.RECALL_TIMEFRAME,
+        properties=session_tools.RECALL_TIMEFRAME_PROPERTIES,
+        does="read",
+        idempotent=True,
+        handler=session_tools.recall_timeframe,
+    ),
+    Tool(
+        name="core_memory_append",
+        title="Add to a core block",
+        description=session_tools.CORE_APPEND,
+        properties=session_tools.CORE_APPEND_PROPERTIES,
+        required=("block", "text"),
+        does="write",
+        handler=session_tools.core_append,
+    ),
+    Tool(
+        name="core_memory_replace",
+        title="Change a core block",
+        description=session_tools.CORE_REPLACE,
+        properties=session_tools.CORE_REPLACE_PROPERTIES,
+        required=("block", "old", "new"),
+        does="write",
+        destructive=True,
+        handler=session_tools.core_replace,
+    ),
+    Tool(
+        name="core_memory_set",
+        title="Write a core block anew",
+        description=session_tools.CORE_SET,
+        properties=session_tools.CORE_SET_PROPERTIES,
+        required=("block", "value"),
+        does="write",
+        destructive=True,
+        idempotent=True,
+        handler=session_tools.core_set,
+    ),
+    Tool(
+        name=SESSION_STATE,
+        title="Keep a value with this conversation",
+        description=session_tools.SESSION_STATE,
+        properties=session_tools.SESSION_STATE_PROPERTIES,
+        required=("operation", "namespace"),
+        does="read",
+        handler=session_tools.session_state,
+    ),
 )
 
 
-def offered(*, style: str, agent_write_mode: str, recorder_tool: bool = True) -> tuple[Tool, ...]:
-    """Return what the settings allow.
+def offered(
+    *, style: str, agent_write_mode: str, recorder_tool: bool = True, session: Session | None = None
+) -> tuple[Tool, ...]:
+    """Return what the settings and the session allow.
 
-    No tool with style `off` or `prompt-only`, no writing with `off`, no `memory` where the recorder is switched off.
+    No tool with style `off` or `prompt-only`, or where a group listens and memory is not for it; no writing with `off`;
+    no `memory` where the recorder is switched off; `session_state` only with a session.
     """
-    if style in ("off", "prompt-only"):
+    if style in ("off", "prompt-only") or (session is not None and not session.is_open_to_memory):
         return ()
+    left_out = {RECORDER} if not recorder_tool else set()
+    left_out |= {SESSION_STATE} if session is None else set()
     writable = tuple(tool for tool in TOOLS if tool.does == "read" or agent_write_mode != "off")
-    return tuple(tool for tool in writable if recorder_tool or tool.name != RECORDER)
+    return tuple(tool for tool in writable if tool.name not in left_out)
 
 
 def call(tools: Sequence[Tool], name: str, caller: Caller, arguments: Mapping[str, object]) -> wire.Json:

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memoranda.domain.block import CoreBlock
 from memoranda.domain.checkpoint import Checkpoint
+from memoranda.domain.episode import Episode
 from memoranda.domain.outcome import BatchOutcome, Duplicate, Quarantined, Saved
+from memoranda.domain.passage import Turn
 from memoranda.domain.query import Hit, RecallResult
 from memoranda.domain.record import Record, Status
 from memoranda.domain.report import Chunk
+from memoranda.services.timeframe import MAX_CHARACTERS, TimeFrameResult
 
 Json = dict[str, object]
 
@@ -31,7 +35,9 @@ def _cut(text: str, most: int) -> Json:
 
 
 def source_of(path: str) -> str:
-    """Return the source label of a file: `longterm` for MEMORY.md, else `daily`."""
+    """Return the source label of a file: `longterm` for MEMORY.md, `episode` for the log, else `daily`."""
+    if path.startswith("log/"):
+        return "episode"
     return "longterm" if path in ("MEMORY.md", "memory.md") else "daily"
 
 
@@ -55,8 +61,81 @@ def hit(found: Hit) -> Json:
         "author": found.author,
         "scope": str(found.scope),
         "recorded_at": found.recorded_at,
+        **turn(found.turn),
         **{name: value for name in ("valid_from", "valid_to", "retired_at") if (value := getattr(found, name))},
         **({} if found.status is Status.ACTIVE else {"status": str(found.status)}),
+    }
+
+
+def turn(known: Turn | None) -> Json:
+    """Return where a turn stands, and who spoke; nothing for a note."""
+    if known is None:
+        return {}
+    return {
+        "session_id": known.session,
+        "session": known.key,
+        "position": known.position,
+        "speaker": known.speaker or known.role,
+        "role": known.role,
+    }
+
+
+def episode(found: Episode, most: int) -> Json:
+    """Return an entry of the log, its text cut at `most` characters."""
+    return {
+        "id": found.id,
+        "timestamp": found.at,
+        "type": str(found.kind),
+        "role": found.role,
+        "speaker": found.speaker or found.role,
+        "session": found.key,
+        "position": found.position,
+        "content": found.text[:most],
+        **({"total_chars": len(found.text)} if len(found.text) > most else {}),
+        **({"tool": found.tool} if found.tool else {}),
+        **({"tainted": True} if found.tainted else {}),
+        **({"source": found.source} if found.source else {}),
+        **({"whole_bytes": found.size} if found.size else {}),
+    }
+
+
+def timeframe(found: TimeFrameResult) -> Json:
+    """Return some days of the log."""
+    return {
+        "date_range": str(found.frame),
+        "time_zone": found.zone,
+        "count": found.total,
+        "truncated": found.truncated,
+        "left_out": found.left_out,
+        "entries": [episode(item, MAX_CHARACTERS) for item in found.entries],
+    }
+
+
+def block(found: CoreBlock) -> Json:
+    """Return a core block."""
+    spec = found.spec
+    return {
+        "block": spec.label,
+        "description": spec.description,
+        "value": found.value,
+        "chars": found.characters,
+        "limit": spec.limit,
+        "over": found.over,
+        "shared": spec.shared,
+        "read_only": spec.read_only,
+        "edited": found.is_edited,
+    }
+
+
+def block_changed(label: str, found: CoreBlock | None, outcome: BatchOutcome) -> Json:
+    """Return what became of a change to a core block."""
+    waiting = _waiting(outcome)
+    return {
+        "ok": not waiting,
+        "block": label,
+        "chars": found.characters if found else 0,
+        "checkpointId": outcome.checkpoint_id,
+        **waiting,
     }
 
 
@@ -124,6 +203,7 @@ def chunk(found: Chunk) -> Json:
         "end_line": found.line_end,
         **_cut(found.text, CHUNK_CHARS),
         **record(found.record),
+        **turn(found.turn),
     }
 
 

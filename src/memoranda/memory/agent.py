@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memoranda.domain.checkpoint import Checkpoint
+from memoranda.domain.context import NONCE, Context
 from memoranda.domain.operation import Append, Cut, DeleteFile, ReplaceFile
 from memoranda.domain.outcome import BatchOutcome
 from memoranda.domain.policy import default_file
@@ -22,18 +23,25 @@ from memoranda.domain.report import (
 from memoranda.domain.session import Audience, SessionState
 from memoranda.domain.times import read_time
 from memoranda.errors import Conflict, InvalidInput
+from memoranda.memory.core import CoreMemory
+from memoranda.memory.recollection import Recollection
 from memoranda.memory.recorder import Recorder
-from memoranda.services import checkpoints, reading
+from memoranda.services import checkpoints, episodes, reading
 from memoranda.services import sync as sync_service
-from memoranda.services.recall import recall
+from memoranda.services.context import Talk, assemble
+from memoranda.services.recall import Turns, recall
 from memoranda.services.recall_past import Past
-from memoranda.services.visibility import rejected
+from memoranda.services.visibility import hides, rejected
 
 if TYPE_CHECKING:
     from memoranda.memory.session import Session
 
 
-class Agent(Recorder):
+_UNUSED = "0" * 32
+"""A nonce for looking only: no envelope that is used has it."""
+
+
+class Agent(Recorder, CoreMemory, Recollection):
     """One caller in one agent's memory; identity and reach are fixed when it is made."""
 
     def session(self, key: str, *, audience: Audience = "private") -> Session:
@@ -115,19 +123,56 @@ class Agent(Recorder):
             token_budget=token_budget,
             strategy=strategy or config.search_merge_strategy,
         )
-        result = recall(
-            self.viewer,
-            query,
-            index=stores.index,
-            embedder=None if mode == "keyword" else self._parts.embedders.open(),
-            clock_now=stores.clock.now,
-            locate=reading.Places(stores).locate,
-            past=Past(stores.ledger.believed, partial(rejected, stores)),
-        )
+        result = self._recall(query)
         return replace(
             result,
             withheld=sum(stores.ledger.count(self.scope, status) for status in (Status.WITHHELD, Status.QUARANTINED)),
         )
+
+    def _recall(self, query: Query) -> RecallResult:
+        stores = self._parts.stores
+        return recall(
+            self.viewer,
+            query,
+            index=stores.index,
+            embedder=None if query.mode == "keyword" else self._parts.embedders.open(),
+            clock_now=stores.clock.now,
+            locate=reading.Places(stores).locate,
+            past=Past(stores.ledger.believed, partial(rejected, stores), partial(hides, stores)),
+            turns=Turns(partial(episodes.locate, stores), partial(hides, stores)),
+        )
+
+    def context(self, query: str = "", *, session: Session | None = None) -> Context:
+        """Return what a prompt of this agent would get from memory, with a placeholder for the nonce; notes nothing.
+
+        With a `session` it is that session's, for use. Raises as `Session.context`.
+        """
+        if session is not None:
+            if session.viewer != self.viewer:
+                raise InvalidInput("this is a session of another agent")
+            return session.context(query)
+        self._guard()
+        found = self._assemble(query, None)
+        shown = found.recalled
+        return replace(found, recalled=replace(shown, text=shown.text.replace(_UNUSED, NONCE)) if shown else None)
+
+    def _assemble(self, query: str, talk: Talk | None) -> Context:
+        settings = self._parts.config.prompt
+
+        def search(text: str, limit: int, not_session: str) -> RecallResult:
+            bar = 0.0 if settings.selection == "always" else self._parts.config.min_score
+            filters = Filters(not_session=not_session)
+            return self._recall(
+                Query(
+                    text=text, limit=limit, filters=filters, min_score=bar,
+                    strategy=self._parts.config.search_merge_strategy,
+                )
+            )  # fmt: skip
+
+        return assemble(
+            self._parts.stores, self.viewer, query, settings=settings, search=search, talk=talk,
+            nonce=talk.nonce if talk else _UNUSED,
+        )  # fmt: skip
 
     def get(self, chunk_id: str) -> Chunk:
         """Return a record, a part of it (`rec_…#n`), or the record at `path:line`. Raises NotFound."""

@@ -33,11 +33,12 @@ from memoranda.memory.archives import Archives
 from memoranda.memory.job import Job
 from memoranda.memory.operator import Operator
 from memoranda.memory.parts import Parts
-from memoranda.services import indexing, scan, status, verify
+from memoranda.services import indexing, scan, status, transcript_import, verify
 from memoranda.services import operator as operators
 from memoranda.services import sync as sync_service
 from memoranda.services.embedding import embed_pending
 from memoranda.services.secret_text import redacted
+from memoranda.services.transcript_import import TranscriptReport
 
 
 class Memory(Archives, AbstractContextManager["Memory"]):
@@ -187,6 +188,29 @@ class Memory(Archives, AbstractContextManager["Memory"]):
     def redact(self, text: str) -> str:
         """Return a text with `[redacted:<class>]` in the place of every secret: what transcripts pass through."""
         return redacted(self._parts.stores, text)
+
+    def import_transcript(
+        self,
+        agent_id: str,
+        data: bytes,
+        *,
+        key: str,
+        run: str = "transcript",
+        form: str = "",
+        progress: Progress | None = None,
+    ) -> TranscriptReport:
+        """Take a transcript of another tool into an agent's log as the session `key`: each event once, untrusted.
+
+        `form` is `claude-code`, `messages` or `jsonl`; without it it is found out.
+
+        Raises:
+            InvalidInput: it has none of these forms, or is too large.
+        """
+        config = self.config
+        return transcript_import.import_transcript(
+            self._parts.stores, agent_scope(agent_id), data, key=key, run=check_id("run", run), form=form,
+            policy=config.content_trust, settings=config.sessions, progress=progress,
+        )  # fmt: skip
 
     def watch(
         self,

@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Self
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Self
 
+from memoranda.domain.context import Context
+from memoranda.domain.conversation import Message
+from memoranda.domain.episode import ROLES, Episode, EpisodeKind, Role, is_searchable
+from memoranda.domain.operation import Batch
+from memoranda.domain.outcome import BatchOutcome, Duplicate, Saved
 from memoranda.domain.scope import Viewer
 from memoranda.domain.session import Audience, SessionState
+from memoranda.domain.times import read_time
 from memoranda.errors import Denied, InvalidInput
 from memoranda.memory.agent import Agent
 from memoranda.memory.parts import Parts
-from memoranda.services import opening, sessions
+from memoranda.services import context, episodes, opening, session_state, sessions, talking, transcripts
+from memoranda.services.context import Talk
+from memoranda.services.episodes import Event
+from memoranda.services.inbound import defanged_if, is_memory_tool
+
+KEEP_MESSAGES = 20
 
 
 class Session(Agent):
-    """An agent in one conversation. It is made by `Agent.session`."""
+    """An agent in one conversation. It is made by `Agent.session`.
 
-    def __init__(self, parts: Parts, viewer: Viewer, session_id: str, key: str) -> None:
-        super().__init__(parts, viewer, session_id)
-        self.key = key
+    What is said goes through it: each event is a line of the daily log, durable when the call returns, and what is
+    returned is the text to hand to the model. One process may hold many sessions; threads may share one.
+    """
+
+    def __init__(self, parts: Parts, viewer: Viewer, state: SessionState) -> None:
+        super().__init__(parts, viewer, state.id)
+        self.key = state.key
+        self._lock = threading.RLock()
+        self._conversation, self.warnings = talking.resume(parts.stores, state, parts.config.sessions)
 
     @classmethod
     def begin(cls, parts: Parts, viewer: Viewer, key: str, audience: Audience) -> Self:
@@ -25,11 +46,11 @@ class Session(Agent):
         if viewer.principal.kind != "agent":
             raise InvalidInput("only an agent has sessions; use memory.agent(id).session(key)")
         state = opening.open_session(parts.stores, viewer.own, key, author=viewer.principal, audience=audience)
-        return cls(parts, viewer, state.id, key)
+        return cls(parts, viewer, state)
 
     @property
     def id(self) -> str:
-        """The session's id, `ses_…`; a renewed session has another."""
+        """The session's id, `ses_…`; a session that was reset has another."""
         return self._session_id
 
     @property
@@ -47,28 +68,208 @@ class Session(Agent):
         """Who hears it."""
         return self.state.audience
 
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What a model sees of the conversation: the newest messages, oldest first, secrets redacted."""
+        with self._lock:
+            found = tuple(self._conversation.messages)
+        return tuple(
+            replace(item, text=self._inbound(item.text)) if item.role != "assistant" else item for item in found
+        )
+
+    @property
+    def is_open_to_memory(self) -> bool:
+        """Whether memory is used here: in a session that a group hears only where the settings allow it."""
+        return self.audience != "shared" or self._parts.config.content_trust.shared_audience == "on"
+
     def _guard(self) -> None:
-        if self.audience == "shared" and self._parts.config.content_trust.shared_audience != "on":
+        if not self.is_open_to_memory:
             raise Denied("memory is not used where a group listens (memory.content_trust.shared_audience is off)")
 
-    def tool_result(self, tool: str, text: str, server: str | None = None) -> str:
-        """Hand over a tool's result, unchanged, once the taint that it may bring is durable."""
+    def say(self, role: Role, text: str, *, speaker: str = "", at: str = "") -> str:
+        """Write down a turn (`user`, `assistant`) or system text; return it for the model.
+
+        `at` is when it was said, for what is told later (ISO 8601). Marks of recalled memory that a user's text
+        imitates are made harmless.
+
+        Raises:
+            InvalidInput: the role is none of these, `at` is no time, or the session has ended.
+        """
+        if role not in ROLES or role == "tool":
+            raise InvalidInput("a turn is said by user, assistant or system; a tool answers with tool_result")
+        kind = EpisodeKind.SYSTEM if role == "system" else EpisodeKind.TURN
+        when = read_time(at) if at else ""
+        self._write(Event(kind=kind, role=role, text=text, speaker=speaker, at=when))
+        return self._inbound(text) if role == "user" else text
+
+    def _inbound(self, text: str) -> str:
+        """Return a text that came in, with marks of ours that it imitates made harmless; the log keeps it as it was."""
+        return defanged_if(text, when=self._parts.config.prompt.defang_inbound)
+
+    def user(self, text: str, *, speaker: str = "", at: str = "") -> str:
+        """Write down what the user says."""
+        return self.say("user", text, speaker=speaker, at=at)
+
+    def assistant(self, text: str, *, speaker: str = "", at: str = "") -> str:
+        """Write down what the model says; the transcript is kept, by default."""
+        return self.say("assistant", text, speaker=speaker, at=at)
+
+    def tool_call(self, tool: str, arguments: Mapping[str, object] | str = "", *, call_id: str = "") -> None:
+        """Write down that the model calls a tool. What a memory tool is to write is logged by its hash alone."""
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, default=str)
+        if is_memory_tool(tool):
+            text = json.dumps({"arguments": self._parts.stores.prints.content(text)})
+        self._write(Event(kind=EpisodeKind.TOOL_CALL, role="assistant", text=text, tool=tool, call=call_id))
+
+    def tool_result(self, tool: str, text: str, server: str | None = None, *, call_id: str = "") -> str:
+        """Hand over a tool's result once the taint that it may bring, and the result itself, are durable.
+
+        It is never found by search. Marks of recalled memory that it imitates are made harmless; beside that it is
+        returned unchanged, while the log has it without secrets and at most 10,000 bytes of it.
+        """
         sessions.tool_result(
             self._parts.stores, self._session_id, tool, server=server, policy=self._parts.config.content_trust,
             author=self.viewer.principal,
         )  # fmt: skip
-        return text
+        self._write(Event(kind=EpisodeKind.TOOL_RESULT, role="tool", text=text, tool=tool, call=call_id))
+        return text if is_memory_tool(tool) else self._inbound(text)
 
     def receive(self, text: str, sender: Session | str) -> str:
-        """Hand over a message of another session, unchanged, once its taint is passed on."""
+        """Hand over a message of another session as a user's turn, once its taint is passed on."""
         sender_id = sender.id if isinstance(sender, Session) else sender
+        name = str(sender.viewer.principal) if isinstance(sender, Session) else "another session"
         sessions.receive(self._parts.stores, self._session_id, sender_id, author=self.viewer.principal)
-        return text
+        self._write(Event(kind=EpisodeKind.TURN, role="user", text=text, speaker=name))
+        return self._inbound(text)
 
-    def renew(self) -> None:
-        """Begin anew under the same key: what comes now has read nothing. What was written before stays as it was."""
-        self._session_id = opening.renew(self._parts.stores, self._session_id, author=self.viewer.principal).id
+    def note(self, kind: EpisodeKind | str, text: str) -> None:
+        """Write down a `decision`, a `note`, an `error` or a `heartbeat`: logged, and never found by search."""
+        allowed = (EpisodeKind.DECISION, EpisodeKind.NOTE, EpisodeKind.ERROR, EpisodeKind.HEARTBEAT)
+        if kind not in allowed:
+            raise InvalidInput(f"a note is one of {', '.join(allowed)}")
+        self._write(Event(kind=EpisodeKind(kind), role="system", text=text))
 
-    def close(self) -> None:
-        """End the session."""
-        sessions.close(self._parts.stores, self._session_id, author=self.viewer.principal)
+    def _write(self, event: Event) -> Episode:
+        parts = self._parts
+        event = replace(event, text=event.text.replace(self._nonce, "…"))
+        with self._lock:
+            state = self.state
+            episode = episodes.write(
+                parts.stores, state, self._conversation, event, author=self.viewer.principal,
+                limit=parts.config.sessions.max_messages,
+            )  # fmt: skip
+            if talking.is_due(parts.config.sessions, episode):
+                talking.keep(parts.stores, state, self._conversation)
+        if is_searchable(episode):
+            self._embed_if_loaded(1)
+        return episode
+
+    def _commit_batch(self, batch: Batch) -> BatchOutcome:
+        """Commit, and write down what was asked of memory: ids of what was saved, the hash of what was not."""
+        outcome = super()._commit_batch(batch)
+        items = [
+            {"outcome": type(item).__name__.lower(), "records": list(getattr(item, "record_ids", ()))}
+            if isinstance(item, Saved | Duplicate)
+            else {"outcome": type(item).__name__.lower(), "asked": self._parts.stores.prints.content(repr(operation))}
+            for item, operation in zip(outcome.items, batch.operations, strict=False)
+        ]
+        if self.state.is_open:
+            text = json.dumps({"batch": outcome.batch_id, "items": items})
+            tool = batch.provenance.tool or "memory"
+            self._write(Event(kind=EpisodeKind.TOOL_CALL, role="assistant", text=text, tool=f"memory:{tool}"))
+        return outcome
+
+    def context(self, query: str = "", *, session: Session | None = None) -> Context:
+        """Return what the prompt of this turn gets from memory, and note what was recalled into it.
+
+        Raises:
+            TooLate, BackendError: recall failed, and `memory.recall.recall_failure_policy` is `fail`.
+        """
+        if session is not None and session is not self:
+            return session.context(query)
+        if not self.is_open_to_memory:
+            return Context(skipped="memory is not used where a group listens")
+        with self._lock:
+            return self._assemble(query, Talk(self._session_id, self._conversation, self._nonce))
+
+    @property
+    def _nonce(self) -> str:
+        return self._parts.stores.prints.nonce(self._session_id)
+
+    def refresh(self) -> bool:
+        """Let a prompt that was frozen at the session's start follow memory again; return whether there was one."""
+        return context.refresh(self._parts.stores, self._session_id)
+
+    def checkpoint(self) -> None:
+        """Keep the transcript now, whatever the policy; the last three of a session stay."""
+        with self._lock:
+            talking.keep(self._parts.stores, self.state, self._conversation)
+
+    def compact(self, summary: str = "", *, keep: int = KEEP_MESSAGES) -> bool:
+        """Put a summary in the place of all but the newest messages; return whether there was anything to cut.
+
+        Without a summary a sentence says what went and how to find it. The log keeps everything; what was recalled
+        before may be recalled again.
+        """
+        with self._lock:
+            return talking.compact(
+                self._parts.stores, self.state, self._conversation, self._parts.config.sessions, summary=summary,
+                keep_messages=keep, author=self.viewer.principal,
+            ) is not None  # fmt: skip
+
+    def reset(self) -> str:
+        """End this conversation and begin anew under the same key: what comes now has read nothing.
+
+        What was written before stays as it was. Returns the path of the copy that was left for people, "" for none.
+        """
+        with self._lock:
+            path = self._leave()
+            state = opening.renew(self._parts.stores, self._session_id, author=self.viewer.principal)
+            self._session_id = state.id
+            self._conversation, self.warnings = talking.resume(self._parts.stores, state, self._parts.config.sessions)
+        return path
+
+    def new(self, key: str) -> Session:
+        """End this conversation and begin another under another key."""
+        audience = self.audience
+        self.close()
+        return Session.begin(self._parts, self.viewer, key, audience)
+
+    def close(self) -> str:
+        """End the session; a second time changes nothing. Returns as `reset`."""
+        with self._lock:
+            path = self._leave() if self.state.is_open else ""
+            sessions.close(self._parts.stores, self._session_id, author=self.viewer.principal)
+        return path
+
+    def _leave(self) -> str:
+        """Leave a copy for people, and drop what goes with the session."""
+        parts, state = self._parts, self.state
+        path = transcripts.export(parts.stores, state, self._conversation) if self._exports else ""
+        parts.stores.transcripts.drop(state.scope, state.id)
+        parts.stores.ledger.state_drop(state.id)
+        return path
+
+    @property
+    def _exports(self) -> bool:
+        return self._parts.config.sessions.export == "on-new-or-reset"
+
+    def state_get(self, namespace: str, key: str) -> Any:
+        """Return a private value of this session; None where there is none."""
+        return session_state.get(self._parts.stores, self._session_id, namespace, key)
+
+    def state_set(self, namespace: str, key: str, value: object) -> None:
+        """Keep a private value with this session: JSON, in no prompt, gone when it ends. Raises InvalidInput."""
+        session_state.put(self._parts.stores, self._session_id, namespace, key, value)
+
+    def state_delete(self, namespace: str, key: str) -> bool:
+        """Remove a private value; return whether there was one."""
+        return session_state.delete(self._parts.stores, self._session_id, namespace, key)
+
+    def state_list(self, namespace: str) -> tuple[str, ...]:
+        """Return the keys of a namespace."""
+        return session_state.keys(self._parts.stores, self._session_id, namespace)
+
+    def state_clear(self, namespace: str) -> int:
+        """Remove a whole namespace; return how many values there were."""
+        return session_state.clear(self._parts.stores, self._session_id, namespace)

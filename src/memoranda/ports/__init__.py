@@ -17,6 +17,7 @@ from memoranda.domain.query import Filters
 from memoranda.domain.scope import Scope
 from memoranda.domain.withheld import SecretFinding
 from memoranda.ports.ledger import Ledger
+from memoranda.ports.log import EpisodeLog, LogFile, LogMark, TranscriptStore
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,13 +28,17 @@ __all__ = [
     "DocumentStore",
     "Embedder",
     "EmbeddingCache",
+    "EpisodeLog",
     "Ids",
     "IndexState",
     "Ledger",
     "Locks",
+    "LogFile",
+    "LogMark",
     "Multilingual",
     "SearchIndex",
     "SecretScanner",
+    "TranscriptStore",
     "Vector",
 ]
 
@@ -133,8 +138,36 @@ class SearchIndex(Protocol):
         without a mark.
         """
 
+    def put_turns(
+        self,
+        scope: Scope,
+        passages: Sequence[Passage],
+        *,
+        path: str,
+        before: LogMark | None,
+        after: LogMark | None,
+        whole: bool = False,
+    ) -> bool:
+        """Take in turns of one log file in one transaction, if it was taken in as far as `before` (None: not at all).
+
+        With `whole` the turns that are known of this file go first. From then on it is taken in as far as `after`
+        (None: not at all). Returns whether it was done; otherwise nothing was changed.
+        """
+
+    def logs(self, scope: Scope) -> Mapping[str, LogMark]:
+        """Return how far each log file was taken in."""
+
+    def parts_of(self, scope: Scope, record_id: str) -> Sequence[Passage]:
+        """Return the current passages of one record or turn, in order."""
+
+    def turns(self, scope: Scope) -> Mapping[str, str]:
+        """Return turn id -> fingerprint of its indexed form, for verification."""
+
     def records(self, scope: Scope) -> Mapping[str, str]:
-        """Return record id -> fingerprint of its indexed current form (see `indexed_form`), for verification."""
+        """Return record id -> fingerprint of its indexed current form (see `indexed_form`), for verification.
+
+        Turns of the log are not among them.
+        """
 
     def state(self, scope: Scope) -> IndexState:
         """Count what is there; an absent index is an empty one."""

@@ -11,10 +11,11 @@ from memoranda.domain.record import Record, Status
 from memoranda.domain.report import Event, Problem, Progress
 from memoranda.domain.scope import Principal, Scope
 from memoranda.ports.erasure import ErasureLedger
+from memoranda.ports.sessions import SessionLedger
 from memoranda.ports.trust import TrustLedger
 
 
-class Ledger(TrustLedger, ErasureLedger, Protocol):
+class Ledger(TrustLedger, SessionLedger, ErasureLedger, Protocol):
     """The append-only, hash-chained truth about every change, and its projections."""
 
     def prepare(self, entry: Entry) -> None:
@@ -49,6 +50,9 @@ class Ledger(TrustLedger, ErasureLedger, Protocol):
 
         Another scope's record costs what an unknown id costs: the scope is a condition of the look-up.
         """
+
+    def listing(self, scope: Scope) -> Sequence[tuple[str, int]]:
+        """Return the files of a scope with the number of their active records, by path."""
 
     def records_in(self, scope: Scope, path: str) -> Sequence[Record]:
         """Return the records that stand in a file now (active or withheld)."""

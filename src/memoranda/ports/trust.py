@@ -61,6 +61,9 @@ class TrustLedger(Protocol):
     def session_named(self, scope: Scope, key: str) -> SessionState | None:
         """Return the open session with this key."""
 
+    def session_last(self, scope: Scope, key: str) -> SessionState | None:
+        """Return the newest session with this key, open or not."""
+
     def sessions(self, scope: Scope | None, *, unsettled: bool = False) -> Sequence[SessionState]:
         """Return open sessions, newest first; with `unsettled` also the closed ones that no sync has followed."""
 

@@ -19,6 +19,7 @@ from memoranda.domain.operation import (
     Carry,
     Create,
     Cut,
+    EditBlock,
     Observe,
     Operation,
     RecordOperation,
@@ -31,8 +32,10 @@ from memoranda.domain.outcome import BatchOutcome, Conflicted, FileChange, Outco
 from memoranda.domain.policy import may_write, may_write_file, path_allowed, text_allowed
 from memoranda.domain.record import Details
 from memoranda.domain.scope import EXTERNAL, Principal, Scope, agent_scope
+from memoranda.domain.withheld import placeholder_names
 from memoranda.errors import Conflict
 from memoranda.services import indexing, writing
+from memoranda.services.core_edit import shares_blocks
 from memoranda.services.judging import Waits
 from memoranda.services.operations import apply
 from memoranda.services.plan import Plan
@@ -40,7 +43,7 @@ from memoranda.services.quarantine import Held, created_by, released, set_aside,
 from memoranda.services.secret_text import name_words, secret_refused
 from memoranda.services.sessions import taint_of
 from memoranda.services.stores import Stores
-from memoranda.services.working_file import as_known, load, without
+from memoranda.services.working_file import as_known, load, readable_text, without
 
 ATTEMPTS = 8
 """How often an append is tried again when a person changes the file in the same instant."""
@@ -96,10 +99,11 @@ def commit_observed(stores: Stores, batches: Sequence[Batch], *, first_run: bool
         if isinstance(operation, Observe)
         for _, record_id in operation.moved
     }
+    held = _held_in_files(stores, batches[0].scope) if batches else frozenset()
     for batch in batches:
         if batch.author != EXTERNAL or not all(isinstance(operation, Observe) for operation in batch.operations):
             raise ValueError("only what was seen in files goes this way")
-        plan = Plan(batch, stores.clock.now())
+        plan = Plan(batch, stores.clock.now(), held_names=held)
         for operation in batch.operations:
             if isinstance(operation, Observe):
                 plan.files[operation.path] = without(as_known(stores, batch.scope, operation.path), moved)
@@ -109,6 +113,15 @@ def commit_observed(stores: Stores, batches: Sequence[Batch], *, first_run: bool
     committed = stores.ledger.commit(entries)
     indexing.project(stores, list(zip(entries, committed, strict=True)))
     return Counter(_what(change) for plan in plans for change in plan.changes)
+
+
+def _held_in_files(stores: Stores, scope: Scope) -> frozenset[str]:
+    """Return the hashes of what is withheld in the files of a scope: it stays so under another name, and in a copy."""
+    names: set[str] = set()
+    for state in stores.ledger.files(scope).values():
+        if state.object != state.content_hash:
+            names |= placeholder_names(readable_text(stores, state.object) or "")
+    return frozenset(names)
 
 
 def _what(change: Change) -> str:
@@ -125,7 +138,8 @@ def _may_begin(stores: Stores, batch: Batch) -> list[Outcome] | None:
     if batch.decision is not None and not _may_rule(stores, batch):
         return [Refused("operator", "only the operator may rule on what waits")]
     is_member = batch.author.id in stores.teams.get(batch.scope.id, ()) if batch.scope.kind == "team" else False
-    whole = may_write(batch.author, batch.scope, stores.write_mode, proposes=batch.proposes and is_member)
+    may_offer = (batch.proposes and is_member) or shares_blocks(stores, batch)
+    whole = may_write(batch.author, batch.scope, stores.write_mode, proposes=may_offer)
     if whole:
         return [whole]
     found = [_request_allowed(stores, batch, operation) for operation in batch.operations]
@@ -144,14 +158,15 @@ def _request_allowed(stores: Stores, batch: Batch, operation: Operation) -> Refu
     path = _path(stores, batch.scope, operation)
     if path is None:
         return None
-    return may_write_file(batch.author, path, stores.write_mode) or _place_allowed(
+    mode_allows = None if isinstance(operation, EditBlock) else may_write_file(batch.author, path, stores.write_mode)
+    return mode_allows or _place_allowed(
         stores, batch.scope, operation, path
     ) or _text_allowed(stores, operation)  # fmt: skip
 
 
 def _place_allowed(stores: Stores, scope: Scope, operation: Operation, path: str) -> Refused | None:
     """Step 2: the file's name, and where it really lies."""
-    if not isinstance(operation, Restore | RecordOperation):
+    if not isinstance(operation, Restore | RecordOperation | EditBlock):
         refused = path_allowed(path) or secret_refused(stores, name_words(path))
         if refused:
             return refused
@@ -162,7 +177,10 @@ def _place_allowed(stores: Stores, scope: Scope, operation: Operation, path: str
 def _text_allowed(stores: Stores, operation: Operation) -> Refused | None:
     """Steps 2 and 3 for what is offered: size, encoding, secrets."""
     match operation:
-        case Append():
+        case Append() | EditBlock():
+            may_be_blank = isinstance(operation, EditBlock) and operation.action != "append"
+            if may_be_blank and not operation.text.strip():
+                return None
             return text_allowed(operation.text) or secret_refused(stores, operation.text)
         case ReplaceFile():
             said = [words for _, details in operation.described for words in _words(details)]
@@ -170,8 +188,9 @@ def _text_allowed(stores: Stores, operation: Operation) -> Refused | None:
         case Create() | Supersede():
             words = "\n\n".join((operation.body, *_words(operation.details)))
             return text_allowed(operation.body) or secret_refused(stores, words)
-        case Cut() if not operation.text.strip():
-            return Refused("empty", "the text to remove is blank; name the text, or the whole file")
+        case Cut():
+            blank = not operation.text.strip()
+            return Refused("empty", "the text to remove is blank; name the text, or the whole file") if blank else None
         case _:
             return None
 
@@ -206,7 +225,7 @@ def _held(stores: Stores, batch: Batch) -> Held | None:
                 if piece.startswith("ses_")
             ]
     tainted = any(taint_of(stores, own, provenance) for provenance in cited)
-    if own != batch.scope:
+    if own != batch.scope and not shares_blocks(stores, batch):
         return Held("tainted" if tainted else "team", "team", tainted)
     if tainted:
         return Held("tainted", tainted=True)

@@ -14,6 +14,7 @@ from memoranda.domain.outcome import Refused
 from memoranda.domain.policy import PERSONS_TEXT, may_change
 from memoranda.domain.record import Record
 from memoranda.domain.scope import EXTERNAL, Principal
+from memoranda.domain.withheld import hidden_headings, masked_trail
 from memoranda.services.working_file import WorkingFile
 
 
@@ -53,7 +54,7 @@ def refused_change(
             )
         )
     if author.is_model and working.state is not None and working.state.by_person:
-        moved = _moves_a_persons_block(author, document, known, kept)
+        moved = _moves_a_persons_block(author, working, document, known, kept)
         before = (line for line in _context(working.document) if line.strip("# ") not in own_headings)
         if moved or not _is_within(before, _context(document)):
             return Refused("trust", PERSONS_TEXT)
@@ -61,15 +62,20 @@ def refused_change(
 
 
 def _moves_a_persons_block(
-    author: Principal, document: Document, known: Sequence[Record | None], kept: Mapping[int, int]
+    author: Principal,
+    working: WorkingFile,
+    document: Document,
+    known: Sequence[Record | None],
+    kept: Mapping[int, int],
 ) -> bool:
     """Whether a block that this author may not change stands under other headings or in another order."""
+    hidden = hidden_headings(working.document, working.withheld)
     last = -1
     for new, old in sorted(kept.items()):
         record = known[old]
         if record is None or not may_change(author, record.trust):
             continue
-        if old < last or document.blocks[new].heading != record.heading:
+        if old < last or masked_trail(document.blocks[new].heading, hidden) != record.heading:
             return True
         last = old
     return False

@@ -16,6 +16,7 @@ from memoranda.domain.record import Record, Status
 from memoranda.domain.report import Progress
 from memoranda.domain.scope import Scope
 from memoranda.errors import BackendError, IntegrityError
+from memoranda.services import episodes
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import text_of
 
@@ -76,16 +77,18 @@ def _put(
 
 
 def catch_up(stores: Stores, scope: Scope, progress: Progress | None = None) -> int:
-    """Replay what the index of a scope missed; return how many records were brought up to date.
+    """Replay what the index of a scope missed, and take its logs in; return how many records were brought up to date.
 
     An index that turns out to be damaged is deleted and built anew: it is disposable. The caller holds the scope's
     lock.
     """
     try:
-        return _replay(stores, scope, progress)
+        done = _replay(stores, scope, progress)
     except IntegrityError:
         stores.index.clear(scope)
-    return _replay(stores, scope, progress)
+        done = _replay(stores, scope, progress)
+    episodes.catch_up(stores, scope, progress)
+    return done
 
 
 def _replay(stores: Stores, scope: Scope, progress: Progress | None) -> int:

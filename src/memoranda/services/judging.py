@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memoranda.domain.markdown import Document
 from memoranda.domain.outcome import Refused
 from memoranda.domain.record import Record
-from memoranda.domain.scope import Principal
+from memoranda.domain.scope import Principal, Scope
 from memoranda.domain.tombstone import Standing, Tombstone, binds_for, is_bound, lifts
 from memoranda.services.plan import Plan
 from memoranda.services.stores import Stores
@@ -37,7 +37,22 @@ def standings(stores: Stores, plan: Plan, texts: Sequence[str]) -> Sequence[Stan
     marks = [stores.prints.marks(text) if bind else () for text in texts]
     is_model = not plan.actor.is_person
     statements = [stores.prints.statement_marks(text) if bind and is_model else () for text in texts]
-    return stores.ledger.standing(scope, keys, marks, statements, at=plan.at)
+    found = stores.ledger.standing(scope, keys, marks, statements, at=plan.at)
+    own = Scope("agent", plan.actor.id) if plan.actor.kind == "agent" else scope
+    if own == scope or not stores.ledger.has_tombstones(own):
+        return found
+    return [_both(one, other) for one, other in zip(found, _elsewhere(stores, own, texts, plan.at), strict=True)]
+
+
+def _elsewhere(stores: Stores, own: Scope, texts: Sequence[str], at: str) -> Sequence[Standing]:
+    """What a person rejected in an agent's own memory binds it in a shared one, too."""
+    prints = stores.prints
+    marks = [prints.marks(text) for text in texts]
+    return stores.ledger.standing(own, [""] * len(texts), marks, list(map(prints.statement_marks, texts)), at=at)
+
+
+def _both(here: Standing, own: Standing) -> Standing:
+    return replace(here, exact=(*here.exact, *own.exact), near=(*here.near, *own.near))
 
 
 def judged(stores: Stores, plan: Plan, texts: Sequence[str]) -> Refused | Waits | None:

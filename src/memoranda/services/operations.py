@@ -16,6 +16,7 @@ from memoranda.domain.operation import (
     Create,
     Cut,
     DeleteFile,
+    EditBlock,
     Observe,
     Operation,
     Reject,
@@ -30,7 +31,7 @@ from memoranda.domain.outcome import Duplicate, Outcome, Quarantined, Refused, S
 from memoranda.domain.record import Status
 from memoranda.domain.recording import cleaned, details_allowed
 from memoranda.domain.withheld import fill, withhold
-from memoranda.services import recording, ruling
+from memoranda.services import core_edit, recording, ruling
 from memoranda.services.guarding import masked
 from memoranda.services.judging import Sifted, Waits, bury_dropped, sift
 from memoranda.services.plan import Plan
@@ -161,6 +162,7 @@ _EFFECTS: Mapping[type, Callable[..., Outcome | Waits]] = {
     Cut: _cut,
     DeleteFile: _delete,
     Restore: _restore,
+    EditBlock: core_edit.edit_block,
     Observe: _observe,
     Create: recording.create,
     Supersede: recording.supersede,

@@ -37,6 +37,7 @@ class Plan:
     proposals: list[Proposal] = field(default_factory=list)
     released: dict[str, str] = field(default_factory=dict)
     tombstones_bind: bool | None = None
+    held_names: frozenset[str] = frozenset()
     unjudged: bool = False
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from memoranda.domain.block import CORE, value_in
 from memoranda.domain.editing import is_closed
 from memoranda.domain.fingerprint import normalise
 from memoranda.domain.markdown import Document, parse
@@ -147,12 +148,15 @@ def _unread_headings(stores: Stores, plan: Plan, working: WorkingFile, document:
     """Headings that no person has read: those that waited before, and what this door lets in so."""
     text, spans = working.document.text, working.withheld.spans
     names = {*placeholder_names(text), *(stores.prints.content(text[start:end]) for start, end in spans)}
-    held = set(headings_named(document, names, stores.prints.content))
+    held = set(headings_named(document, names | plan.held_names, stores.prints.content))
     door = plan.batch.door
     if plan.batch.author == EXTERNAL and door != "trusted":
         before = {heading.text for heading in working.document.headings}
+        still = {line.strip("\r\n") for line in document.text.splitlines()}
+        lost = any(name not in set(map(stores.prints.content, still)) for name in names) if names else False
         for index, heading in enumerate(document.headings):
-            if heading.text not in before and (door != "session" or rejected_since(stores, plan, heading.text)):
+            is_new = heading.text not in before
+            if is_new and (door != "session" or lost or rejected_since(stores, plan, heading.text)):
                 held.add(index)
     return sorted(held)
 
@@ -227,6 +231,7 @@ def _stopped(
     )  # fmt: skip
     fresh = (*found.added, *found.edited)
     refused = refused or _secret_in_new(stores, plan, document, fresh, intent.revive)
+    refused = refused or _block_too_long(stores, plan, working, document)
     refused = refused or step.refused_revival(found.added)
     if refused:
         return refused
@@ -234,6 +239,19 @@ def _stopped(
         document.blocks[index].text for index in fresh if index not in step.withheld.blocks and index not in step.moved
     ]
     return judged(stores, plan, [*texts, *_other_words(plan, working, document, intent)])
+
+
+def _block_too_long(stores: Stores, plan: Plan, working: WorkingFile, document: Document) -> Refused | None:
+    """Hold every road into core blocks to their limits; what a person's editor wrote is reported instead."""
+    if working.path != CORE or plan.batch.author == EXTERNAL:
+        return None
+    for spec in stores.blocks:
+        length, before = len(value_in(document, spec.label)), len(value_in(working.document, spec.label))
+        if spec.limit and length > max(spec.limit, before):
+            return Refused(
+                "limit", f"the block {spec.label} would have {length:,} characters; at most {spec.limit:,} are allowed"
+            )
+    return None
 
 
 def _other_words(plan: Plan, working: WorkingFile, document: Document, intent: Intent) -> list[str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from memoranda.domain.access import is_bound_by_rejection
+from memoranda.domain.episode import Episode, is_for_models
 from memoranda.domain.markdown import parse
 from memoranda.domain.passages import passages_of
 from memoranda.domain.record import Record, Status
@@ -13,16 +14,18 @@ from memoranda.domain.report import BlameLine, Chunk, Event, History, Version
 from memoranda.domain.scope import Scope, Viewer
 from memoranda.domain.withheld import MASK, withhold
 from memoranda.errors import BackendError, InvalidInput, NotFound
+from memoranda.services import episodes
 from memoranda.services.indexing import file_title
 from memoranda.services.secret_text import secrets_in
 from memoranda.services.stores import Stores
-from memoranda.services.visibility import may_see, shown_events
+from memoranda.services.visibility import hides, may_see, shown_events
 from memoranda.services.working_file import assign, block_hashes, decode, text_of
 
 _CHUNK_ID = re.compile(r"(rec_[0-9a-z]{22})(?:#([1-9]\d{0,4}))?")
 _PLACE = re.compile(r"(.+?)(?:#L|:)(\d{1,9})(?:-L?\d{1,9})?")
 _NOT_FOUND = "chunk not found"
 MAX_LOG = 1_000
+MAX_AROUND = 20
 
 
 class Places:
@@ -81,6 +84,8 @@ def get(stores: Stores, viewer: Viewer, chunk_id: str) -> Chunk:
     Raises:
         NotFound: unknown, another scope's, or not active: all alike.
     """
+    if chunk_id.startswith("epi_"):
+        return _turn(stores, viewer, chunk_id)
     match = _CHUNK_ID.fullmatch(chunk_id)
     if match is None:
         return _at_place(stores, viewer, chunk_id)
@@ -101,6 +106,41 @@ def get(stores: Stores, viewer: Viewer, chunk_id: str) -> Chunk:
     if lines is None:
         raise NotFound(_NOT_FOUND)
     return Chunk(chunk_id, record, text, *lines)
+
+
+def _turn(stores: Stores, viewer: Viewer, chunk_id: str) -> Chunk:
+    """Return a turn of the log that search may find, whole or a part of it."""
+    name = chunk_id.partition("#")[0]
+    for scope in sorted(viewer.scopes):
+        for passage in stores.index.parts_of(scope, name):
+            lines = episodes.locate(stores, passage)
+            episode = episodes.read_turn(stores, passage) if lines and chunk_id in (name, passage.id) else None
+            if episode is None or lines is None:
+                continue
+            if is_bound_by_rejection(viewer.principal) and hides(stores, scope, episode.text):
+                break
+            text = episode.text if chunk_id == name else passage.text
+            return Chunk(chunk_id, passage.record, text, *lines, turn=passage.turn)
+    raise NotFound(_NOT_FOUND)
+
+
+def around(stores: Stores, viewer: Viewer, turn_id: str, count: int) -> tuple[Episode, ...]:
+    """Return what was said in the same session around a turn, `count` entries before and after, oldest first.
+
+    Raises:
+        NotFound: there is no such turn for this viewer.
+        InvalidInput: `count` is not 1 to 20.
+    """
+    if not 1 <= count <= MAX_AROUND:
+        raise InvalidInput(f"{count} entries around a turn are out of range: use 1 to {MAX_AROUND}")
+    chunk = _turn(stores, viewer, turn_id)
+    is_model = is_bound_by_rejection(viewer.principal)
+    said = episodes.session_around(stores, chunk.record, chunk.turn, count) if chunk.turn else ()
+    return tuple(
+        item
+        for item in said
+        if not is_model or (is_for_models(item) and not hides(stores, chunk.record.scope, item.text))
+    )
 
 
 def _at_place(stores: Stores, viewer: Viewer, place: str) -> Chunk:

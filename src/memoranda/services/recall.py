@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memoranda.domain import ranking
-from memoranda.domain.passage import TextStatistics
+from memoranda.domain.access import is_bound_by_rejection
+from memoranda.domain.passage import Passage, TextStatistics
 from memoranda.domain.query import MAX_QUERY_CHARS, Filters, Hit, Mode, Query, RecallResult, Trace
 from memoranda.domain.ranking import Candidate, Ranked
 from memoranda.domain.record import Record
@@ -27,6 +28,17 @@ CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
+class Turns:
+    """What the log knows of turns: the line where one stands now (None where it is gone), and what no model sees again.
+
+    `hides` says whether a text says what a person has rejected.
+    """
+
+    locate: Callable[[Passage], tuple[int, int] | None]
+    hides: Callable[[Scope, str], bool]
+
+
+@dataclass(frozen=True, slots=True)
 class _Meaning:
     """The vector arm of one question: the embedder's identity, the question's vector, the arm's share."""
 
@@ -44,6 +56,7 @@ def recall(
     clock_now: Callable[[], str],
     locate: Locate,
     past: Past | None = None,
+    turns: Turns | None = None,
 ) -> RecallResult:
     """Search what the viewer may read and return hits best first, newest first for a question without words.
 
@@ -60,7 +73,8 @@ def recall(
             raise InvalidInput("this search knows the present only")
         return recall_past(viewer, query, index=index, clock_now=clock_now, locate=locate, past=past)
     journal = Journal()
-    filters = query.filters.in_utc(clock_now())
+    now = clock_now()
+    filters = _of_grain(query).in_utc(now)
     words = parse_query(query.text)
     statistics = {scope: index.statistics(scope, words.terms) for scope in sorted(viewer.scopes)}
     scopes = [scope for scope, counted in statistics.items() if counted.passages]
@@ -86,13 +100,39 @@ def recall(
             meaning=meaning,
             journal=journal,
         )
-        ranked = _fused(candidates, query, meaning)
+        ranked = _fused(candidates, query, meaning, now)
     journal.step("search")
     relevant = not candidates or not words.terms or ranking.is_relevant(candidates, query.min_score)
-    hits = tuple(_hits(ranked, query, locate, journal)) if relevant else ()
+    hits = tuple(_hits(ranked, query, _Finder(viewer, locate, turns), journal)) if relevant else ()
     journal.step("files")
     trace = _trace(query, words, scopes, meaning, candidates, journal)
     return RecallResult(hits=hits, mode=_mode(meaning), trace=trace, relevant=relevant)
+
+
+def _of_grain(query: Query) -> Filters:
+    """Return the filters for what a grain is made of: sessions of turns, sections and files of notes."""
+    if query.grain == "session":
+        return query.filters.of("turn")
+    return query.filters if query.grain == "passage" else query.filters.of("note")
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """Finds the lines of a passage as its file is now."""
+
+    viewer: Viewer
+    locate: Locate
+    turns: Turns | None
+
+    def lines(self, passage: Passage) -> tuple[int, int] | None:
+        """Return them; None where the file no longer holds it, or where this viewer must not see it again."""
+        if passage.turn is None:
+            return self.locate(passage.record, passage.text)
+        if self.turns is None:
+            return passage.turn.line, passage.turn.line
+        if is_bound_by_rejection(self.viewer.principal) and self.turns.hides(passage.record.scope, passage.text):
+            return None
+        return self.turns.locate(passage)
 
 
 def _trace(
@@ -178,7 +218,8 @@ def _candidates(
     by_meaning: dict[Scope, Mapping[int, float]] = {}
     if meaning is not None:
         for scope in scopes:
-            near = index.search_vector(scope, meaning.identity, meaning.vector, wanted, filters)
+            most = wanted * len(_by_source(filters, statistics))
+            near = index.search_vector(scope, meaning.identity, meaning.vector, most, filters)
             if near is None:
                 journal.notes.append(f"{scope} is not embedded by this model yet: keyword search only there")
             else:
@@ -187,7 +228,11 @@ def _candidates(
             meaning = None
     by_words: dict[Scope, Sequence[int]] = {}
     if meaning is None or meaning.weight < 1 or words.phrases:
-        by_words = {s: index.search_text(s, terms, words.phrases, wanted, filters) for s in scopes}
+        parts = _by_source(filters, statistics)
+        by_words = {
+            s: [key for part in parts for key in index.search_text(s, terms, words.phrases, wanted, part)]
+            for s in scopes
+        }
     found: list[Candidate] = []
     for scope in scopes:
         cosines = dict(by_meaning.get(scope, {}))
@@ -203,12 +248,20 @@ def _candidates(
     return found, meaning
 
 
-def _fused(candidates: Sequence[Candidate], query: Query, meaning: _Meaning | None) -> list[Ranked]:
+def _by_source(filters: Filters, statistics: TextStatistics) -> tuple[Filters, ...]:
+    """Return one search, or one for notes and one for turns: many turns must not crowd the notes out."""
+    if filters.sources or not statistics.turns or statistics.turns == statistics.passages:
+        return (filters,)
+    return filters.of("note"), filters.of("turn")
+
+
+def _fused(candidates: Sequence[Candidate], query: Query, meaning: _Meaning | None, now: str) -> list[Ranked]:
     fuse = ranking.fuse_ranks if query.strategy == "rrf" else ranking.fuse_scores
-    return ranking.supported(fuse(candidates, meaning.weight if meaning else 0.0), query.grain)
+    ranked = ranking.with_priors(fuse(candidates, meaning.weight if meaning else 0.0), now)
+    return ranking.supported(ranked, query.grain)
 
 
-def _hits(ranked: Sequence[Ranked], query: Query, locate: Locate, journal: Journal) -> Iterator[Hit]:
+def _hits(ranked: Sequence[Ranked], query: Query, finder: _Finder, journal: Journal) -> Iterator[Hit]:
     """Yield the best candidate of each group that the files still hold, up to limit and token budget."""
     seen: set[object] = set()
     gone = unfit = characters = 0
@@ -217,7 +270,7 @@ def _hits(ranked: Sequence[Ranked], query: Query, locate: Locate, journal: Journ
         if len(seen) == query.limit or group in seen:
             continue
         passage = item.candidate.indexed.passage
-        lines = locate(passage.record, passage.text)
+        lines = finder.lines(passage)
         if lines is None:
             gone += 1
             continue
@@ -228,6 +281,6 @@ def _hits(ranked: Sequence[Ranked], query: Query, locate: Locate, journal: Journ
         characters += len(passage.text)
         yield hit_of(item, lines)
     if gone:
-        journal.notes.append(f"{gone} left out: no longer in the file; run `memoranda sync`")
+        journal.notes.append(f"{gone} left out: no longer in the file (`memoranda sync` takes note), or rejected since")
     if unfit:
         journal.notes.append(f"{unfit} left out: over the token budget")

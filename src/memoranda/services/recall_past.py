@@ -25,10 +25,14 @@ _MOST = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What only the ledger knows: which records were active at a time, and which texts a model must not see again."""
+    """What only the ledger knows: which records were active at a time, and which texts a model must not see again.
+
+    `rejected` asks by content hash, `hides` by text, for turns of the log.
+    """
 
     believed: Callable[[Sequence[str], str], AbstractSet[str]]
     rejected: Callable[[Scope, Sequence[str]], AbstractSet[str]]
+    hides: Callable[[Scope, str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +117,27 @@ def _candidates(
 
 def _allowed(candidates: Sequence[Candidate], viewer: Viewer, as_of: str, past: Past) -> list[Candidate]:
     """Keep what was believed, and for a model nothing that a person has rejected since."""
-    ids = list(dict.fromkeys(item.indexed.passage.record.id for item in candidates))
-    believed = past.believed(ids, as_of)
-    kept = [item for item in candidates if item.indexed.passage.record.id in believed]
+    notes = [item for item in candidates if item.indexed.passage.turn is None]
+    believed = past.believed(list(dict.fromkeys(item.indexed.passage.record.id for item in notes)), as_of)
+    kept = [
+        item
+        for item in candidates
+        if item.indexed.passage.turn is not None or item.indexed.passage.record.id in believed
+    ]
     if not (viewer.principal.is_model or viewer.principal.is_job):
         return kept
+    kept = [
+        item
+        for item in kept
+        if item.indexed.passage.turn is None or not past.hides(item.scope, item.indexed.passage.text)
+    ]
     rejected: set[tuple[Scope, str]] = set()
     for scope in {item.scope for item in kept}:
-        texts = [item.indexed.passage.record.block_hash for item in kept if item.scope == scope]
+        texts = [
+            item.indexed.passage.record.block_hash
+            for item in kept
+            if item.scope == scope and item.indexed.passage.turn is None
+        ]
         rejected.update((scope, name) for name in past.rejected(scope, texts))
     return [item for item in kept if (item.scope, item.indexed.passage.record.block_hash) not in rejected]
 

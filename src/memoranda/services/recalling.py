@@ -70,4 +70,5 @@ def hit_of(item: Ranked, lines: tuple[int, int]) -> Hit:
         valid_from=record.valid_from,
         valid_to=record.valid_to,
         retired_at=record.retired_at,
+        turn=passage.turn,
     )

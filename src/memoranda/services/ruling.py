@@ -12,8 +12,9 @@ from memoranda.domain.outcome import Outcome, Refused, Saved
 from memoranda.domain.policy import trust_of
 from memoranda.domain.record import Provenance, Record, Status, Trust
 from memoranda.domain.scope import Principal
+from memoranda.domain.tombstone import Tombstone
 from memoranda.domain.trust import CEILING, RETIER_TO
-from memoranda.domain.withheld import HELD_HEADING, without_headings
+from memoranda.domain.withheld import HELD_HEADING, hidden_headings, without_headings
 from memoranda.services.evidence import resolves
 from memoranda.services.judging import Waits, bury, bury_dropped
 from memoranda.services.plan import Plan
@@ -152,7 +153,27 @@ def reject(stores: Stores, plan: Plan, operation: Reject) -> Outcome | Waits:
         return Saved(removed_ids=(record.id,))
     if record.status is Status.WITHHELD and record.reason.startswith(REVIEW):
         return _reject_in_file(stores, plan, record)
+    _bury_headings(stores, plan, record)
     return Saved()
+
+
+def _bury_headings(stores: Stores, plan: Plan, record: Record) -> None:
+    """Reject what the withheld headings over a record say; the lines under them stay."""
+    working = plan.files.get(record.path)
+    index = index_of(working, record.id) if working else None
+    if working is None or index is None:
+        return
+    hidden = hidden_headings(working.document, working.withheld)
+    for at in _above(working.document, index):
+        text = working.document.headings[at].text
+        mark = stores.prints.marks(text)[0]
+        if text in hidden and all(stone.value != mark.value for stone in plan.tombstones):
+            plan.tombstones.append(
+                Tombstone(
+                    id=stores.ids.new("tmb"), scope=plan.batch.scope, value=mark.value, near=mark.near, binds="models",
+                    author=plan.actor, at=plan.at, record_id=record.id,
+                )
+            )  # fmt: skip
 
 
 def _reject_in_file(stores: Stores, plan: Plan, record: Record) -> Outcome | Waits:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from memoranda.domain.block import CORE
 from memoranda.domain.record import Status
 from memoranda.domain.report import Finding, ScopeStatus, Skipped, StatusReport
 from memoranda.domain.scope import Scope
-from memoranda.services import erase
+from memoranda.services import core_blocks, erase
 from memoranda.services.stores import Stores
 from memoranda.services.withheld import withheld_lines
 
@@ -64,6 +65,7 @@ def doctor(stores: Stores, report: StatusReport) -> Iterator[Finding]:
             "move MEMORY.md and memory/ of the home into agents/main/, then run `memoranda sync`",
         )  # fmt: skip
     yield from _unsettled(stores)
+    yield from _core_blocks(stores)
     for scope in sorted({main, *stores.ledger.scopes()}):
         if stores.ledger.intents(scope):
             yield Finding(
@@ -91,6 +93,26 @@ def doctor(stores: Stores, report: StatusReport) -> Iterator[Finding]:
         )  # fmt: skip
     for odd in report.skipped:
         yield Finding("warning", f"{odd.scope} {odd.path}", f"not read: {odd.reason}")
+
+
+def _core_blocks(stores: Stores) -> Iterator[Finding]:
+    """Core blocks that are in no prompt: too long, or under a name that no setting has."""
+    for scope in stores.ledger.scopes():
+        if scope.kind not in ("agent", "realm") or stores.ledger.file(scope, CORE) is None:
+            continue
+        for label in core_blocks.odd_labels(stores, scope):
+            yield Finding(
+                "warning", f"{scope} {CORE}", f"the section {label!r} is no core block and in no prompt",
+                "name it in [[memory.core.blocks]] of memoranda.toml, or move it to MEMORY.md",
+            )  # fmt: skip
+        found = core_blocks.blocks(stores, scope.id) if scope.kind == "agent" else ()
+        for block in found:
+            if block.over:
+                yield Finding(
+                    "warning", f"{scope} {CORE}",
+                    f"the block {block.spec.label} has {block.over} characters too many and is in no prompt",
+                    "shorten it",
+                )  # fmt: skip
 
 
 def _unsettled(stores: Stores) -> Iterator[Finding]:

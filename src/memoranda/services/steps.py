@@ -13,7 +13,7 @@ from memoranda.domain.policy import trust_of
 from memoranda.domain.record import Details, Kind, Provenance, Record, Status, Trust
 from memoranda.domain.scope import EXTERNAL, Principal
 from memoranda.domain.trust import is_capped, within
-from memoranda.domain.withheld import MASK, Withheld
+from memoranda.domain.withheld import Withheld, hidden_headings, masked_trail
 from memoranda.services.plan import Plan
 from memoranda.services.stores import Stores
 
@@ -73,15 +73,7 @@ class Step:
 
     def _heading(self, block: Block) -> tuple[str, ...]:
         """The heading trail, without headings that are withheld."""
-        lines = {finding.line for finding in self.withheld.context}
-        if not lines:
-            return block.heading
-        hidden = {
-            heading.text
-            for heading in self.document.headings
-            if any(heading.start <= start < heading.extent for start, _ in self.withheld.spans)
-        }
-        return tuple(MASK if part in hidden else part for part in block.heading)
+        return masked_trail(block.heading, hidden_headings(self.document, self.withheld))
 
     def is_known_elsewhere(self, index: int) -> bool:
         """Whether a block came from another file, is a past record's exact text, or one that stands elsewhere."""

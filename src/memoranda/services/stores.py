@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from memoranda.domain.block import DEFAULT_BLOCKS, BlockSpec
+from memoranda.domain.day import Zone
 from memoranda.domain.fingerprint import Fingerprints
 from memoranda.domain.policy import WriteMode
-from memoranda.ports import Clock, DocumentStore, Ids, Ledger, Locks, SearchIndex, SecretScanner
+from memoranda.domain.scope import Scope
+from memoranda.ports import (
+    Clock,
+    DocumentStore,
+    EpisodeLog,
+    Ids,
+    Ledger,
+    Locks,
+    SearchIndex,
+    SecretScanner,
+    TranscriptStore,
+)
+from memoranda.ports.log import LogMark
 from memoranda.services.parsed import Parsed
 
 
@@ -23,8 +37,14 @@ class Stores:
     clock: Clock
     ids: Ids
     prints: Fingerprints
+    log: EpisodeLog
+    transcripts: TranscriptStore
+    zone: Callable[[], Zone]
     write_mode: WriteMode = "hybrid"
     llm_writes: str = "observed"
     external_edits: str = "trust"
+    blocks: tuple[BlockSpec, ...] = DEFAULT_BLOCKS
     teams: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     parsed: Parsed = field(default_factory=Parsed)
+    listings: dict[Scope, tuple[int, Sequence[tuple[str, int]]]] = field(default_factory=dict)
+    log_marks: dict[tuple[Scope, str], LogMark] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from memoranda.domain.operation import Batch, Observe
 from memoranda.domain.report import Progress, Skipped, SyncReport
 from memoranda.domain.scope import Scope
 from memoranda.errors import BackendError, RemovalsNotAccepted
-from memoranda.services import indexing, sessions, writing
+from memoranda.services import episodes, indexing, sessions, writing
 from memoranda.services.gateway import commit_observed
 from memoranda.services.moves import Arrivals, find_moves
 from memoranda.services.secret_text import name_words, secrets_in
@@ -87,6 +87,7 @@ def _sync_scope(stores: Stores, scope: Scope, *, accept_removals: bool, progress
         stores.ledger.refresh_states(scope, same)
     _commit(stores, scope, walk, changed, counts, progress)
     reindexed = indexing.catch_up(stores, scope, progress)
+    walk.skipped.extend(episodes.catch_up(stores, scope, progress))
     touched = bool(changed or walk.missing)
     withheld = withheld_lines(stores, scope, stores.ledger.files(scope) if touched else walk.known)
     stores.ledger.set_skipped(scope, list(dict.fromkeys(walk.skipped)))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memoranda.domain.markdown import parse
+from memoranda.domain.passages import indexed_form
 from memoranda.domain.report import Problem, Progress, VerifyReport
 from memoranda.domain.scope import Scope
 from memoranda.errors import BackendError, IntegrityError
-from memoranda.services import indexing
+from memoranda.services import episodes, indexing
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import assign, block_hashes, decode
 
@@ -89,6 +90,17 @@ def _blocks(stores: Stores, scope: Scope, path: str, text: str) -> Iterator[Prob
         yield Problem("records", record.id, f"it should stand in {path} and does not")
 
 
+def _turns(stores: Stores, scope: Scope) -> Iterator[Problem]:
+    """The turns in the index against the logs."""
+    held, expected = stores.index.turns(scope), episodes.expected_turns(stores, scope)
+    wrong = [name for name in {*held, *expected} if held.get(name) != indexed_form(expected.get(name, ()))]
+    if wrong:
+        message = (
+            f"{len(wrong)} turns of the log differ in it, such as {min(wrong)}; `memoranda sync` brings it up to date"
+        )
+        yield Problem("index", f"index of {scope}", message, derived=True)
+
+
 def _index(stores: Stores, scope: Scope) -> Iterator[Problem]:
     """The index against itself and against the ledger."""
     name = f"index of {scope}"
@@ -107,6 +119,7 @@ def _index(stores: Stores, scope: Scope) -> Iterator[Problem]:
     except IntegrityError as error:
         yield Problem("objects", str(scope), str(error))
         return
+    yield from _turns(stores, scope)
     for record_id in sorted({*held, *expected}):
         if held.get(record_id) != expected.get(record_id):
             what = (

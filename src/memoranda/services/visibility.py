@@ -23,6 +23,11 @@ def rejected(stores: Stores, scope: Scope, names: Sequence[str]) -> AbstractSet[
     return {name for name in dict.fromkeys(names) if _is_rejected(stores, scope, readable_text(stores, name) or "")}
 
 
+def hides(stores: Stores, scope: Scope, text: str) -> bool:
+    """Whether a text, such as a turn of the log, says what a person has rejected: no model sees it again."""
+    return stores.ledger.has_tombstones(scope) and _is_rejected(stores, scope, text)
+
+
 def _is_rejected(stores: Stores, scope: Scope, text: str) -> bool:
     prints = stores.prints
     (standing,) = stores.ledger.standing(scope, [""], [prints.marks(text)], [prints.statement_marks(text)])

@@ -18,6 +18,7 @@ from memoranda.domain.scope import Scope
 from memoranda.domain.words import analyse, is_single_character
 from memoranda.errors import InvalidInput
 from memoranda.ports import IndexState, Vector
+from memoranda.ports.log import LogMark
 
 _K1, _B = 1.2, 0.75
 _BREAK = "\n"
@@ -34,6 +35,7 @@ class _Part:
     embedder: str = ""
     generation: int = 0
     applied: int = 0
+    logs: dict[str, LogMark] = field(default_factory=dict)
 
 
 class MemoryIndex:
@@ -81,11 +83,57 @@ class MemoryIndex:
                 part.applied = mark[1]
             return mark is None or part.applied == mark[1]
 
+    def put_turns(
+        self,
+        scope: Scope,
+        passages: Sequence[Passage],
+        *,
+        path: str,
+        before: LogMark | None,
+        after: LogMark | None,
+        whole: bool = False,
+    ) -> bool:
+        """Take in turns of one log file; see the port."""
+        with self._lock:
+            part = self._parts.setdefault(scope, _Part())
+            if part.logs.get(path) != before:
+                return False
+            gone = [key for key, p in part.current.items() if whole and p.turn and p.record.path == path]
+            for key in gone:
+                del part.current[key]
+                for known in part.vectors.values():
+                    known.pop(key, None)
+            for passage in passages:
+                part.current[self._next_key] = passage
+                self._next_key += 1
+            part.generation += 1
+            part.logs.pop(path, None)
+            if after is not None:
+                part.logs[path] = after
+            return True
+
+    def logs(self, scope: Scope) -> Mapping[str, LogMark]:
+        """Return how far each log file was taken in; see the port."""
+        return dict(self._part(scope).logs)
+
+    def parts_of(self, scope: Scope, record_id: str) -> Sequence[Passage]:
+        """Return what is indexed of one record or turn; see the port."""
+        found = [passage for passage in self._part(scope).current.values() if passage.record.id == record_id]
+        return sorted(found, key=lambda passage: passage.part)
+
+    def turns(self, scope: Scope) -> Mapping[str, str]:
+        """Return turn id -> fingerprint; see the port."""
+        return self._forms(scope, turns=True)
+
     def records(self, scope: Scope) -> Mapping[str, str]:
         """Return record id -> fingerprint; see the port."""
+        return self._forms(scope, turns=False)
+
+    def _forms(self, scope: Scope, *, turns: bool) -> Mapping[str, str]:
         grouped: dict[str, list[Passage]] = {}
         for passage in self._part(scope).current.values():
-            grouped.setdefault(passage.record.id, []).append(passage)
+            if (passage.turn is not None) == turns:
+                grouped.setdefault(passage.record.id, []).append(passage)
         return {ident: indexed_form(sorted(found, key=lambda p: p.part)) for ident, found in grouped.items()}
 
     def state(self, scope: Scope) -> IndexState:
@@ -130,7 +178,8 @@ class MemoryIndex:
         passages = list(self._part(scope).current.values())
         frequency = {term: _frequency(term, passages) for term in terms}
         length = sum(len(analyse(p.text).exact) for p in passages)
-        return TextStatistics(len(passages), length, {term: count for term, count in frequency.items() if count})
+        known = {term: count for term, count in frequency.items() if count}
+        return TextStatistics(len(passages), length, known, sum(1 for passage in passages if passage.turn))
 
     def search_vector(
         self, scope: Scope, identity: str, query: Vector, limit: int, filters: Filters
@@ -279,8 +328,12 @@ def _holds(stream: Sequence[str], bag: set[str], phrase: Sequence[str]) -> bool:
 def _passes(passage: Passage, filters: Filters) -> bool:
     """Tell whether a passage meets every filter."""
     record, at = passage.record, filters.valid_at
+    session = passage.turn.session if passage.turn else ""
     return (
-        (not filters.kinds or record.kind in filters.kinds)
+        (len(filters.sources) != 1 or ("turn" if passage.turn else "note") in filters.sources)
+        and filters.session in ("", session)
+        and (not filters.not_session or filters.not_session != session)
+        and (not filters.kinds or record.kind in filters.kinds)
         and filters.tags <= set(record.tags)
         and filters.path in ("", record.path)
         and (filters.min_trust is None or record.trust >= filters.min_trust)

@@ -9,11 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memoranda.adapters.files import atomic
+from memoranda.domain.block import CORE
 from memoranda.domain.entry import FoundFile
 from memoranda.domain.scope import OPERATOR, REALM, Scope
 from memoranda.errors import BackendError, InvalidInput
 
 CURATED = ("MEMORY.md", "memory.md")
+HAVE_BLOCKS = ("agent", "realm")
+"""Kinds of scope whose workspace may hold core blocks."""
+
 FOLDER = "memory"
 TRANSCRIPTS = "sessions"
 ENDINGS = (".md", ".markdown")
@@ -99,7 +103,8 @@ class FileDocuments:
         seen: set[tuple[int, int]] = set()
         with _errors(str(root)):
             for entry in sorted(os.scandir(root), key=lambda item: item.name):
-                if scope.kind == "agent" and entry.name in CURATED:
+                is_memory = scope.kind == "agent" and entry.name in CURATED
+                if is_memory or (scope.kind in HAVE_BLOCKS and entry.name == CORE):
                     yield from self._file(entry, entry.name, seen)
                 elif entry.name.lower().endswith(ENDINGS):
                     yield FoundFile(_printable(entry.name), 0, 0, "not a memory path")

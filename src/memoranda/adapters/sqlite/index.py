@@ -19,6 +19,7 @@ from memoranda.domain.query import Filters
 from memoranda.domain.scope import Scope
 from memoranda.errors import InvalidInput
 from memoranda.ports import IndexState, Vector
+from memoranda.ports.log import LogMark
 
 OPEN_INDEXES = 64
 """Databases that are open at a time, by default; each takes two or three file handles."""
@@ -67,13 +68,75 @@ class SqliteIndex:
                     vector_rows.settle(connection, scope)
                 return _moved_on(connection, mark)
 
+    def put_turns(
+        self,
+        scope: Scope,
+        passages: Sequence[Passage],
+        *,
+        path: str,
+        before: LogMark | None,
+        after: LogMark | None,
+        whole: bool = False,
+    ) -> bool:
+        """Take in turns of one log file; see the port."""
+        with self._pool.using(scope, create=True) as handle:
+            if handle is None:
+                return False
+            with handle.writing() as connection:
+                if _log_mark(connection, path) != before:
+                    return False
+                changed = connection.total_changes()
+                if whole:
+                    connection.execute(
+                        "DELETE FROM current WHERE scope = ? AND path = ? AND origin <> 'note'", (str(scope), path)
+                    )
+                connection.executemany(
+                    f"INSERT INTO current({', '.join(COLUMNS)}) VALUES ({_MARKS})", list(_rows(passages))
+                )
+                if connection.total_changes() != changed:
+                    _next_generation(connection)
+                connection.execute("DELETE FROM logs WHERE path = ?", (path,))
+                if after is not None:
+                    connection.execute(
+                        "INSERT INTO logs VALUES (?, ?, ?, ?, ?, ?)",
+                        (path, after.size, after.inode, after.stamp, after.tail, after.lines),
+                    )
+                return True
+
+    def logs(self, scope: Scope) -> Mapping[str, LogMark]:
+        """Return how far each log file was taken in; see the port."""
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return {}
+            with handle.reading() as connection:
+                rows = connection.execute("SELECT path, size, inode, stamp, tail, lines FROM logs")
+                return {path: LogMark(*rest) for path, *rest in rows}
+
+    def parts_of(self, scope: Scope, record_id: str) -> Sequence[Passage]:
+        """Return what is indexed of one record or turn; see the port."""
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return ()
+            with handle.reading() as connection:
+                query = "SELECT passage FROM current WHERE scope = ? AND record = ? ORDER BY part"
+                return [decoded(passage) for (passage,) in connection.execute(query, (str(scope), record_id))]
+
+    def turns(self, scope: Scope) -> Mapping[str, str]:
+        """Return turn id -> fingerprint; see the port."""
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return {}
+            with handle.reading() as connection:
+                query = "SELECT record, max(form) FROM current WHERE scope = ? AND origin <> 'note' GROUP BY record"
+                return dict(connection.execute(query, (str(scope),)))
+
     def records(self, scope: Scope) -> Mapping[str, str]:
         """Return record id -> fingerprint; see the port."""
         with self._pool.using(scope) as handle:
             if handle is None:
                 return {}
             with handle.reading() as connection:
-                query = "SELECT record, max(form) FROM current WHERE scope = ? GROUP BY record"
+                query = "SELECT record, max(form) FROM current WHERE scope = ? AND origin = 'note' GROUP BY record"
                 return dict(connection.execute(query, (str(scope),)))
 
     def state(self, scope: Scope) -> IndexState:
@@ -128,9 +191,9 @@ class SqliteIndex:
             if handle is None:
                 return TextStatistics(0, 0, {})
             with handle.reading() as connection:
-                return TextStatistics(
-                    *self._sizes(handle), index_search.document_frequency(connection, dict.fromkeys(terms))
-                )
+                count, total, turns = self._sizes(handle)
+                frequency = index_search.document_frequency(connection, dict.fromkeys(terms))
+                return TextStatistics(count, total, frequency, turns)
 
     def search_vector(
         self, scope: Scope, identity: str, query: Vector, limit: int, filters: Filters
@@ -219,8 +282,8 @@ class SqliteIndex:
         """Return the scopes that have an index."""
         return self._pool.scopes()
 
-    def _sizes(self, handle: Handle) -> tuple[int, int]:
-        """Return passages and total length, counted once per generation."""
+    def _sizes(self, handle: Handle) -> tuple[int, int, int]:
+        """Return passages, total length and turns, counted once per generation."""
         generation = handle.generation()
         if handle.sizes[0] != generation:
             handle.sizes = (generation, index_search.sizes(handle.connection, handle.scope))
@@ -274,6 +337,11 @@ def _replace_past(connection: apsw.Connection, scope: Scope, records: Sequence[s
         (str(scope), json.dumps(records)),
     )
     connection.executemany(f"INSERT INTO past({', '.join(COLUMNS)}) VALUES ({_MARKS})", rows)
+
+
+def _log_mark(connection: apsw.Connection, path: str) -> LogMark | None:
+    row = connection.execute("SELECT size, inode, stamp, tail, lines FROM logs WHERE path = ?", (path,)).fetchone()
+    return LogMark(*row) if row else None
 
 
 def _moved_on(connection: apsw.Connection, mark: tuple[int, int] | None) -> bool:

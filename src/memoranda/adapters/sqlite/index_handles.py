@@ -39,7 +39,7 @@ class Handle:
         self.connection = open_index(path, scope)
         self.closed = False
         self._vectors: VectorCache | None = None
-        self.sizes: tuple[int, tuple[int, int]] = (-1, (0, 0))
+        self.sizes: tuple[int, tuple[int, int, int]] = (-1, (0, 0, 0))
         self._identity = _file_identity(path)
 
     @property

@@ -10,13 +10,13 @@ from dataclasses import MISSING, asdict, fields
 from functools import lru_cache
 from typing import Any
 
-from memoranda.domain.passage import IndexedPassage, Passage
+from memoranda.domain.passage import IndexedPassage, Passage, Turn
 from memoranda.domain.record import Epistemic, Kind, Provenance, Record, Status, Trust
 from memoranda.domain.scope import Principal, Scope
 from memoranda.domain.words import analyse
 
 COLUMNS = (
-    "scope", "record", "part", "path", "kind", "tags", "trust", "valid_from", "valid_to", "recorded_at",
+    "scope", "record", "part", "path", "origin", "kind", "tags", "trust", "valid_from", "valid_to", "recorded_at",
     "retired_at", "length", "terms", "exact", "heading", "form", "passage", "checksum",
 )  # fmt: skip
 """Columns of a passage table in order, without the key."""
@@ -38,12 +38,23 @@ def row_of(passage: Passage, form: str) -> Row:
     text, heading = analyse(passage.text), analyse(passage.heading_text)
     exact = (*text.exact, _FIELD_BREAK, *heading.exact)
     row = (
-        str(record.scope), record.id, passage.part, storable(record.path), str(record.kind),
+        str(record.scope), record.id, passage.part, storable(record.path), origin_of(passage),
+        str(record.kind),
         _tag_column(record.tags), int(record.trust), record.valid_from, record.valid_to, record.recorded_at,
         record.retired_at, len(text.exact), " ".join(text.terms), " ".join(exact),
         " ".join(heading.terms), form, _encoded(passage),
     )  # fmt: skip
     return (*row, checksum(row))
+
+
+def origin_of(passage: Passage) -> str:
+    """Return the words of a passage's origin: `note`, or `turn` and its session."""
+    return f"turn {session_word(passage.turn.session)}" if passage.turn else "note"
+
+
+def session_word(session_id: str) -> str:
+    """Return a session's id as one word."""
+    return session_id.replace("_", "").lower()
 
 
 def checksum(values: Iterable[object]) -> bytes:
@@ -85,7 +96,8 @@ def decoded(data: bytes) -> Passage:
     for name, read in _READERS.items():
         if name in raw:
             raw[name] = read(raw[name])
-    return Passage(record=Record(**raw), **fields_of)
+    turn = fields_of.pop("turn", None)
+    return Passage(record=Record(**raw), turn=Turn(**turn) if turn else None, **fields_of)
 
 
 def _provenance(raw: dict[str, Any]) -> Provenance:
@@ -118,6 +130,8 @@ def _encoded(passage: Passage) -> bytes:
         "id": passage.id, "part": passage.part, "parts": passage.parts, "file_title": passage.file_title,
         "text": passage.text, "record": record,
     }  # fmt: skip
+    if passage.turn:
+        said["turn"] = asdict(passage.turn)
     try:
         return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:  # lone surrogates travel as escapes

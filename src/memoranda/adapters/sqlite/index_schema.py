@@ -19,7 +19,7 @@ from memoranda.domain.scripts import SOFT_SYMBOLS
 from memoranda.domain.words import ANALYSER
 from memoranda.errors import BackendError, IntegrityError
 
-SCHEMA = f"1.{ANALYSER}"
+SCHEMA = f"2.{ANALYSER}"
 """Version of tables and words; an index of another version is emptied, because it is derived."""
 
 REBUILD = "run `memoranda sync`, it rebuilds the index"
@@ -48,27 +48,32 @@ CREATE INDEX vectors_by_embedder ON vectors(embedder, stamp, key);
 # is part of a token, and so are the symbols that words may carry. It folds nothing that is not folded.
 _WORDS = """
 CREATE VIRTUAL TABLE {table}_words USING fts5(
-    terms, exact, heading, content='{table}', content_rowid='key',
+    terms, exact, heading, origin, content='{table}', content_rowid='key',
     tokenize="ascii tokenchars '{symbols}'"
 );
 INSERT INTO {table}_words({table}_words, rank) VALUES ('secure-delete', 1);
-INSERT INTO {table}_words({table}_words, rank) VALUES ('rank', 'bm25(1.0, 0.0, {heading})');
+INSERT INTO {table}_words({table}_words, rank) VALUES ('rank', 'bm25(1.0, 0.0, {heading}, 0.0)');
 CREATE VIRTUAL TABLE {table}_vocabulary USING fts5vocab({table}_words, 'col');
 CREATE TRIGGER {table}_added AFTER INSERT ON {table} BEGIN
-    INSERT INTO {table}_words(rowid, terms, exact, heading)
-    VALUES (new.key, new.terms, new.exact, new.heading);
+    INSERT INTO {table}_words(rowid, terms, exact, heading, origin)
+    VALUES (new.key, new.terms, new.exact, new.heading, new.origin);
 END;
 CREATE TRIGGER {table}_removed AFTER DELETE ON {table} BEGIN
-    INSERT INTO {table}_words({table}_words, rowid, terms, exact, heading)
-    VALUES ('delete', old.key, old.terms, old.exact, old.heading);
+    INSERT INTO {table}_words({table}_words, rowid, terms, exact, heading, origin)
+    VALUES ('delete', old.key, old.terms, old.exact, old.heading, old.origin);
 END;
-CREATE TRIGGER {table}_changed AFTER UPDATE OF terms, exact, heading ON {table} BEGIN
-    INSERT INTO {table}_words({table}_words, rowid, terms, exact, heading)
-    VALUES ('delete', old.key, old.terms, old.exact, old.heading);
-    INSERT INTO {table}_words(rowid, terms, exact, heading)
-    VALUES (new.key, new.terms, new.exact, new.heading);
+CREATE TRIGGER {table}_changed AFTER UPDATE OF terms, exact, heading, origin ON {table} BEGIN
+    INSERT INTO {table}_words({table}_words, rowid, terms, exact, heading, origin)
+    VALUES ('delete', old.key, old.terms, old.exact, old.heading, old.origin);
+    INSERT INTO {table}_words(rowid, terms, exact, heading, origin)
+    VALUES (new.key, new.terms, new.exact, new.heading, new.origin);
 END;
 """
+
+_LOGS = (
+    "CREATE TABLE logs(path TEXT PRIMARY KEY, size INTEGER NOT NULL, inode INTEGER NOT NULL, stamp INTEGER NOT NULL, "
+    "tail TEXT NOT NULL, lines INTEGER NOT NULL) WITHOUT ROWID"
+)
 
 _PASSAGES = """
 CREATE TABLE {table}(
@@ -77,6 +82,7 @@ CREATE TABLE {table}(
     record TEXT NOT NULL,
     part INTEGER NOT NULL,
     path TEXT NOT NULL,
+    origin TEXT NOT NULL,
     kind TEXT NOT NULL,
     tags TEXT NOT NULL,
     trust INTEGER NOT NULL,
@@ -94,7 +100,7 @@ CREATE TABLE {table}(
 );
 CREATE UNIQUE INDEX {table}_by_record ON {table}(scope, record, part);
 CREATE INDEX {table}_by_time ON {table}(scope, recorded_at);
-CREATE INDEX {table}_by_length ON {table}(scope, length);
+CREATE INDEX {table}_by_length ON {table}(scope, length, origin);
 CREATE INDEX {table}_with_validity ON {table}(scope, key) WHERE valid_from <> '' OR valid_to <> '';
 """
 
@@ -156,6 +162,7 @@ def _create(connection: apsw.Connection, scope: Scope) -> None:
                 _EMBEDDERS,
                 *(_PASSAGES.format(table=table) for table in TABLES),
                 _VECTORS,
+                _LOGS,
             ):
                 connection.execute(statement)
             for table in TABLES:

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import apsw
 
-from memoranda.adapters.sqlite.index_rows import indexed_passage, storable, tag_pattern
+from memoranda.adapters.sqlite.index_rows import indexed_passage, session_word, storable, tag_pattern
 from memoranda.domain.passage import IndexedPassage
 from memoranda.domain.query import Filters
 from memoranda.domain.scope import Scope
@@ -63,7 +63,30 @@ def conditions(filters: Filters) -> tuple[str, dict[str, object]]:
         add("p.recorded_at >= :since", since=filters.since)
     if filters.until:
         add("p.recorded_at <= :until", until=filters.until)
+    for condition, bindings in _origins(filters):
+        add(condition, **bindings)
     return "".join(parts), values
+
+
+def _origins(filters: Filters) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield the conditions on where passages come from."""
+    if len(filters.sources) == 1:
+        yield "substr(p.origin, 1, 4) = :source", {"source": next(iter(filters.sources))}
+    if filters.session:
+        yield "p.origin = :session", {"session": f"turn {session_word(filters.session)}"}
+    if filters.not_session:
+        yield "p.origin <> :not_session", {"not_session": f"turn {session_word(filters.not_session)}"}
+
+
+def _of_origin(expression: str, filters: Filters) -> str:
+    """Narrow a full-text expression to where passages come from: as words of the index it costs next to nothing."""
+    if len(filters.sources) == 1:
+        expression = f"origin : {_quoted(next(iter(filters.sources)))} AND ({expression})"
+    if filters.session:
+        expression = f"origin : {_quoted(session_word(filters.session))} AND ({expression})"
+    if filters.not_session:
+        expression = f"({expression}) NOT origin : {_quoted(session_word(filters.not_session))}"
+    return expression
 
 
 def search_text(
@@ -80,8 +103,10 @@ def search_text(
     if not expression:
         return []
     where, values = conditions(filters)
-    values |= {"words": expression, "scope": str(scope), "limit": limit}
-    if filters == Filters(valid_at=filters.valid_at):
+    values |= {"words": _of_origin(expression, filters), "scope": str(scope), "limit": limit}
+    if filters.by_validity_alone:
+        where, valid = conditions(Filters(valid_at=filters.valid_at))
+        values = {"words": values["words"], "scope": str(scope), "limit": limit, **valid}
         # Nearly every query: only the few rows that are not valid now are left out, and ranking touches no row.
         query = (
             "SELECT p.key FROM (SELECT rowid, rank FROM current_words WHERE current_words MATCH :words "
@@ -117,12 +142,13 @@ def document_frequency(connection: apsw.Connection, terms: Iterable[str]) -> Map
     return {term: int(count) for term, count in found if count}
 
 
-def sizes(connection: apsw.Connection, scope: Scope) -> tuple[int, int]:
-    """Return the number of current passages and the sum of their lengths."""
-    count, total = connection.execute(
-        "SELECT count(*), coalesce(sum(length), 0) FROM current WHERE scope = ?", (str(scope),)
+def sizes(connection: apsw.Connection, scope: Scope) -> tuple[int, int, int]:
+    """Return the number of current passages, the sum of their lengths, and how many of them are turns."""
+    count, total, turns = connection.execute(
+        "SELECT count(*), coalesce(sum(length), 0), coalesce(sum(origin <> 'note'), 0) FROM current WHERE scope = ?",
+        (str(scope),),
     ).get
-    return int(count), int(total)
+    return int(count), int(total), int(turns)
 
 
 def fetch(connection: apsw.Connection, scope: Scope, keys: Sequence[int]) -> list[IndexedPassage]:

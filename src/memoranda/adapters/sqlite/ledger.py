@@ -17,6 +17,7 @@ from memoranda.adapters.sqlite.json_form import canonical
 from memoranda.adapters.sqlite.ledger_erase import LedgerErase
 from memoranda.adapters.sqlite.ledger_reads import LedgerReads
 from memoranda.adapters.sqlite.ledger_schema import migrate
+from memoranda.adapters.sqlite.ledger_sessions import LedgerSessions
 from memoranda.adapters.sqlite.ledger_trust import TrustWrites
 from memoranda.adapters.sqlite.ledger_verify import verify
 from memoranda.adapters.sqlite.objects import Objects
@@ -33,7 +34,7 @@ _EVENTS = "SELECT seq, at, principal, kind, scope, subject, payload_hash, prev_h
 _PUT_RECORD = f"INSERT OR REPLACE INTO records VALUES({','.join('?' * len(rows.COLUMNS))})"
 
 
-class SqliteLedger(LedgerReads, TrustWrites, LedgerErase):
+class SqliteLedger(LedgerReads, TrustWrites, LedgerSessions, LedgerErase):
     """One ledger file. One connection under one lock: transactions are short, and threads must not share one."""
 
     def __init__(self, path: Path, fingerprints: Fingerprints) -> None:

@@ -58,6 +58,12 @@ class LedgerReads:
             found = self._records(f"id=? AND scope IN ({','.join('?' * len(names))})", (record_id, *names))
         return found[0] if found else None
 
+    def listing(self, scope: Scope) -> Sequence[tuple[str, int]]:
+        """Return the files of a scope with the number of their active records, by path."""
+        query = "SELECT path, count(*) FROM records WHERE scope=? AND status='active' GROUP BY path ORDER BY path"
+        with self._reading() as db:
+            return [(str(path), int(count)) for path, count in rows_of(db, query, (str(scope),))]
+
     def records_in(self, scope: Scope, path: str) -> Sequence[Record]:
         """Return the records that stand in a file now."""
         return self._records(f"scope=? AND path=? AND {_PRESENT} ORDER BY block_hash, occurrence", (str(scope), path))

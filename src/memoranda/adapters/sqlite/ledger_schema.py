@@ -84,7 +84,19 @@ CREATE UNIQUE INDEX sessions_open ON sessions(scope, key) WHERE closed_at = '';
 CREATE INDEX sessions_unsettled ON sessions(scope, id) WHERE closed_at = '' OR settled = 0;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _TRUST)
+_SESSIONS = """
+CREATE TABLE session_state(
+    session TEXT NOT NULL, namespace TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, at TEXT NOT NULL,
+    PRIMARY KEY(session, namespace, key)) STRICT, WITHOUT ROWID;
+CREATE TABLE injections(
+    id INTEGER PRIMARY KEY, at TEXT NOT NULL, scope TEXT NOT NULL, session TEXT NOT NULL, epoch INTEGER NOT NULL,
+    record TEXT NOT NULL, surface TEXT NOT NULL, bytes INTEGER NOT NULL) STRICT;
+CREATE INDEX sessions_key ON sessions(scope, key, id);
+CREATE INDEX injections_session ON injections(session, epoch, record);
+CREATE INDEX injections_scope ON injections(scope, id);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _TRUST, _SESSIONS)
 """Each runs once, in its own transaction, in order; a released one is never changed."""
 
 

@@ -180,6 +180,10 @@ class TrustReads:
         """Return the open session with this key."""
         return next(self._sessions("scope=? AND key=? AND closed_at=''", (str(scope), key)), None)
 
+    def session_last(self, scope: Scope, key: str) -> SessionState | None:
+        """Return the newest session with this key, open or not."""
+        return next(self._sessions("scope=? AND key=?", (str(scope), key)), None)
+
     def sessions(self, scope: Scope | None, *, unsettled: bool = False) -> Sequence[SessionState]:
         """Return open sessions, newest first; with `unsettled` also the closed ones that no sync has followed."""
         state = "(closed_at='' OR settled=0)" if unsettled else "closed_at=''"

@@ -1,4 +1,4 @@
-"""Verbs that carry memory between homes: export, import."""
+"""Verbs that carry memory between homes and tools: export, import, import-transcript."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from memoranda.domain.archive import ExportReport, ImportReport
 from memoranda.errors import InvalidInput
-from memoranda.interfaces.cli.options import AsJson, Home, verb
+from memoranda.interfaces.cli.options import AgentId, AsJson, Home, verb
 from memoranda.interfaces.cli.output import plain
 from memoranda.interfaces.cli.progress import shown
 from memoranda.interfaces.cli.session import forbid_agents, opened
@@ -24,6 +24,7 @@ def register(app: typer.Typer) -> None:
     """Add the verbs to the command line."""
     app.command(name="export")(export_archive)
     app.command(name="import")(import_archive)
+    app.command(name="import-transcript")(import_transcript)
 
 
 @verb
@@ -70,6 +71,44 @@ def import_archive(
         session.memory.sync(progress=progress)
         report = session.memory.import_archive(file, run=run, progress=progress)
     session.out.result(asdict(report), _imported(report))
+
+
+@verb
+def import_transcript(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The transcript.")],
+    *,
+    form: Annotated[
+        str, typer.Option("--form", metavar="FORM", help="claude-code, messages or jsonl; without it, found out.")
+    ] = "",
+    key: Annotated[
+        str, typer.Option("--key", metavar="KEY", help="The session's key; without it the file's name.")
+    ] = "",
+    run: Annotated[str, typer.Option("--run", metavar="ID", help="A name for this import.")] = "transcript",
+    agent: AgentId = None,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take a conversation of another tool into an agent's log; again later, only what is new."""
+    forbid_agents("import-transcript")
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be read: {error.strerror}") from error
+    with opened(home, agent, as_json=as_json, make=True) as session, shown() as progress:
+        report = session.memory.import_transcript(
+            session.agent_id, data, key=key or file.stem, run=run, form=form, progress=progress
+        )
+        session.memory.embed(progress=progress)
+    lines = [
+        f"{report.events} events taken in, {report.turns} of them are found by search; {report.known} known already"
+    ]
+    if report.tainted:
+        lines.append(f"{report.tainted} came after untrusted content: logged, and not found by search")
+    if report.skipped:
+        lines.append(
+            f"{len(report.skipped)} lines left out, such as line {report.skipped[0][0]}: {report.skipped[0][1]}"
+        )
+    session.out.result(asdict(report), [plain(line) for line in lines])
 
 
 def _ask(file: Path, files: int, *, as_json: bool) -> None:

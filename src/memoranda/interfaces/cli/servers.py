@@ -14,6 +14,7 @@ from memoranda.interfaces.cli.options import AgentId, AsJson, Home, verb
 from memoranda.interfaces.cli.output import Output
 from memoranda.interfaces.cli.pasting import stdio_configuration
 from memoranda.interfaces.cli.session import acting, acting_agent, forbid_agents
+from memoranda.memory import Session as Talk
 
 FIRST_SYNC_SECONDS = 10.0
 """How long tool calls wait for the first sync; a larger vault answers from what is indexed by then."""
@@ -54,9 +55,11 @@ def mcp(
                 watcher.first_sync_done.wait(FIRST_SYNC_SECONDS)
                 return caller
 
+            session = caller.agent if isinstance(caller.agent, Talk) else None
             offered = tools.offered(
-                style=settings.style, agent_write_mode=settings.agent_write_mode, recorder_tool=settings.recorder_tool
-            )
+                style=settings.style, agent_write_mode=settings.agent_write_mode, recorder_tool=settings.recorder_tool,
+                session=session,
+            )  # fmt: skip
             serve_stdio(offered, caller_of, version=memoranda.__version__)
 
 

@@ -1,13 +1,15 @@
-"""Verbs for sessions, for hooks and for looking: `session list|open|tool-result|renew|close`."""
+"""Verbs for sessions, for hooks and for looking: `session list|open|say|messages|compact|tool-result|reset|close`."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from memoranda.domain.session import SessionState
 from memoranda.errors import Denied
+from memoranda.interfaces.cli.notes import text_argument
 from memoranda.interfaces.cli.options import AgentId, AsJson, Home, verb
 from memoranda.interfaces.cli.output import plain
 from memoranda.interfaces.cli.session import Session as Opened
@@ -23,8 +25,11 @@ def register(app: typer.Typer) -> None:
     group.command("list")(session_list)
     group.command("open")(session_open)
     group.command("tool-result")(session_tool_result)
-    group.command("renew")(session_renew)
+    group.command("reset")(session_reset)
     group.command("close")(session_close)
+    group.command("say")(session_say)
+    group.command("messages")(session_messages)
+    group.command("compact")(session_compact)
     app.add_typer(group)
 
 
@@ -94,11 +99,11 @@ def session_tool_result(
 
 
 @verb
-def session_renew(key: Key, *, agent: AgentId = None, home: Home = None, as_json: AsJson = False) -> None:
+def session_reset(key: Key, *, agent: AgentId = None, home: Home = None, as_json: AsJson = False) -> None:
     """End a session and begin anew under its key; only a person does that to a tainted one."""
     with opened(home, agent, as_json=as_json) as here:
         session = _ending(here, key)
-        session.renew()
+        session.reset()
         state = session.state
     here.out.result(_facts(state), [_line(state)])
 
@@ -113,9 +118,58 @@ def session_close(key: Key, *, agent: AgentId = None, home: Home = None, as_json
     here.out.result(_facts(state), [_line(state)])
 
 
+@verb
+def session_say(
+    key: Key,
+    role: Annotated[str, typer.Argument(metavar="ROLE", help="user, assistant or system.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What was said; - reads standard input.")],
+    *,
+    speaker: Annotated[str, typer.Option("--speaker", metavar="NAME", help="Who said it.")] = "",
+    at: Annotated[str, typer.Option("--at", metavar="TIME", help="When it was said (ISO 8601), if not now.")] = "",
+    agent: AgentId = None,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write down a turn of a conversation; it prints the text as a model should get it."""
+    with opened(home, agent, as_json=as_json, make=True) as here:
+        session = _session(here, key)
+        said = session.say(role, text_argument(text), speaker=speaker, at=at)  # type: ignore[arg-type]  # checked there
+        state = session.state
+    here.out.result({**_facts(state), "text": said}, [plain(said)])
+
+
+@verb
+def session_messages(key: Key, *, agent: AgentId = None, home: Home = None, as_json: AsJson = False) -> None:
+    """Show the messages of a session, as it would go on."""
+    with opened(home, agent, as_json=as_json) as here:
+        found = _session(here, key).messages
+    entries = [asdict(message) for message in found]
+    lines = [plain(f"{item.position} {item.speaker or item.role} {item.tool}: {item.text}") for item in found]
+    here.out.result({"count": len(entries), "messages": entries}, lines or ["nothing was said yet"])
+
+
+@verb
+def session_compact(
+    key: Key,
+    *,
+    summary: Annotated[str, typer.Option("--summary", metavar="TEXT", help="What to put in their place.")] = "",
+    keep: Annotated[int, typer.Option("--keep", min=0, help="Messages that stay.")] = 20,
+    agent: AgentId = None,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put a summary in the place of older messages; the log keeps them all."""
+    with opened(home, agent, as_json=as_json) as here:
+        session = _session(here, key)
+        done = session.compact(summary, keep=keep)
+        left = len(session.messages)
+    line = f"{left} messages are left" if done else "there was nothing to cut"
+    here.out.result({"compacted": done, "messages": left}, [line])
+
+
 def _ending(here: Opened, key: str) -> Session:
     """Return a session that is about to end. Raises Denied where an agent would shake off its taint so."""
     session = _session(here, key)
     if pinned_agent() is not None and session.tainted:
-        raise Denied("this session has read untrusted content; only a person ends or renews it")
+        raise Denied("this session has read untrusted content; only a person ends it")
     return session

@@ -1,0 +1,118 @@
+"""The conversation of a session: its messages in order, how many are kept, and where it may be cut."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from memoranda.domain.episode import ROLES, Episode, EpisodeKind, Role
+
+CHECKPOINT_FORMAT = 1
+SUMMARY = "summary"
+
+_SPOKEN = (EpisodeKind.TURN, EpisodeKind.TOOL_CALL, EpisodeKind.TOOL_RESULT, EpisodeKind.SYSTEM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message as a model sees it. `call` pairs a tool's call with its result; `kind` is that of its episode."""
+
+    role: Role
+    text: str
+    kind: str = "turn"
+    speaker: str = ""
+    tool: str = ""
+    call: str = ""
+    position: int = 0
+    at: str = ""
+
+
+@dataclass(slots=True)
+class Conversation:
+    """What a process knows of one session.
+
+    `position` is that of its last episode, `epoch` counts its compactions, `seen` maps a log file to the bytes of it
+    that were read.
+    """
+
+    session: str
+    messages: list[Message] = field(default_factory=list)
+    position: int = 0
+    epoch: int = 0
+    seen: dict[str, int] = field(default_factory=dict)
+
+    def follow(self, episode: Episode, limit: int) -> None:
+        """Take in an episode of this session; at most `limit` messages stay."""
+        if episode.position <= self.position:
+            return
+        self.position = episode.position
+        if episode.kind is EpisodeKind.COMPACTION:
+            self.epoch += 1
+            kept = [message for message in self.messages if message.position >= episode.kept_from]
+            self.messages = [_summary(episode), *kept]
+        elif episode.kind in _SPOKEN:
+            self.messages.append(message_of(episode))
+        if len(self.messages) > limit:
+            first = self.messages[:1] if self.messages[0].kind == SUMMARY else []
+            start = cut(self.messages, len(self.messages) - limit + len(first))
+            self.messages = [*first, *self.messages[start:]]
+
+
+def message_of(episode: Episode) -> Message:
+    """Return an episode as a message."""
+    return Message(
+        role=episode.role, text=episode.text, kind=str(episode.kind), speaker=episode.speaker, tool=episode.tool,
+        call=episode.call, position=episode.position, at=episode.at,
+    )  # fmt: skip
+
+
+def _summary(episode: Episode) -> Message:
+    return Message(role="system", text=episode.text, kind=SUMMARY, position=episode.position, at=episode.at)
+
+
+def cut(messages: Sequence[Message], at: int) -> int:
+    """Return the first index from `at` on where nothing before it belongs to something after it.
+
+    A tool's call and its result stay on one side. Where no such place is left, the index before the pair.
+    """
+    calls = [(message.call, index) for index, message in enumerate(messages) if message.kind == "tool_call"]
+    calling = {call: index for call, index in calls if call}
+    pairs = [
+        (calling[message.call], index)
+        for index, message in enumerate(messages)
+        if message.kind == "tool_result" and message.call in calling
+    ]
+    index = at
+    while True:
+        crossed = [end for start, end in pairs if start < index <= end]
+        if not crossed:
+            break
+        index = max(crossed) + 1
+    if index < len(messages) or at >= len(messages):
+        return index
+    while at > 0 and any(start < at <= end for start, end in pairs):
+        at -= 1
+    return at
+
+
+def checkpoint_of(conversation: Conversation) -> bytes:
+    """Return a conversation as a checkpoint."""
+    said = {"format": CHECKPOINT_FORMAT, **asdict(conversation)}
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def read_checkpoint(data: bytes, session: str) -> Conversation | None:
+    """Read a checkpoint of this session; None where it is damaged."""
+    try:
+        raw: Any = json.loads(data)
+        if raw.pop("format") != CHECKPOINT_FORMAT or raw["session"] != session:
+            return None
+        messages = [Message(**item) for item in raw.pop("messages")]
+        made = Conversation(messages=messages, **raw)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    counted: list[Any] = [made.position, made.epoch, *dict(made.seen).values()]
+    whole = all(isinstance(value, int) for value in counted)
+    return made if whole and all(message.role in ROLES for message in messages) else None

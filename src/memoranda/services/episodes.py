@@ -1,0 +1,258 @@
+"""The only door to the daily log: writes an episode durably, and takes the log in for search.
+
+An episode is on disk before the call returns; the index follows and can always be built again from the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from memoranda.domain.conversation import Conversation
+from memoranda.domain.episode import (
+    MAX_RESULT_BYTES,
+    Episode,
+    EpisodeKind,
+    Role,
+    as_record,
+    is_searchable,
+    line_of,
+    log_path,
+    read_line,
+)
+from memoranda.domain.passage import Passage, Turn
+from memoranda.domain.passages import passages_of
+from memoranda.domain.record import Record
+from memoranda.domain.report import Progress
+from memoranda.domain.scope import Principal, Scope
+from memoranda.domain.session import SessionState
+from memoranda.errors import InvalidInput
+from memoranda.ports.log import LogFile, LogMark
+from memoranda.services.secret_text import redacted
+from memoranda.services.stores import Stores
+
+MAX_TEXT_BYTES = 1_000_000
+"""A single event longer than this is refused: nobody says it, and a log is read line by line."""
+
+_LINES_AT_ONCE = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What is to be written down. `at` is when it happened, "" for now; `source` as in `Episode`."""
+
+    kind: EpisodeKind
+    role: Role
+    text: str
+    speaker: str = ""
+    tool: str = ""
+    call: str = ""
+    at: str = ""
+    source: str = ""
+    ref: str = ""
+    kept_from: int = 0
+
+
+def write(
+    stores: Stores,
+    state: SessionState,
+    conversation: Conversation,
+    event: Event,
+    *,
+    author: Principal,
+    limit: int,
+    has_ended: bool = False,
+) -> Episode:
+    """Write an event of an open session (or of one that `has_ended`) down; return it as it stands in the log, durable.
+
+    Secrets are redacted, a long result of a tool is cut. What others have written in this session meanwhile is taken
+    into the conversation first.
+
+    Raises:
+        InvalidInput: the session is closed, or the text is longer than 1,000,000 bytes.
+        Busy, BackendError: the log cannot be written; nothing is.
+    """
+    if not state.is_open and not has_ended:
+        raise InvalidInput("this session has ended; open it again under its key")
+    if len(event.text.encode("utf-8", "replace")) > MAX_TEXT_BYTES:
+        raise InvalidInput(f"one event holds at most {MAX_TEXT_BYTES:,} bytes of text")
+    text, size, whole = _capped(stores, redacted(stores, event.text), event.kind)
+    made = Episode(
+        id=stores.ids.new("epi"), at=event.at or stores.clock.now(), session=state.id, key=redacted(stores, state.key),
+        position=0, kind=event.kind, role=event.role, text=text, author=str(author),
+        speaker=redacted(stores, event.speaker)[:200], tool=event.tool[:200], call=event.call[:200],
+        tainted=state.is_tainted, source=event.source, ref=event.ref, size=size, whole=whole, kept_from=event.kept_from,
+    )  # fmt: skip
+    path = log_path(stores.zone().day(made.at))
+    with stores.log.hold(state.scope):
+        read_on(stores, state.scope, conversation, path, limit=limit)
+        episode = replace(made, position=conversation.position + 1)
+        line = line_of(episode)
+        offset, file = stores.log.append(state.scope, path, line)
+        conversation.seen[path] = offset + len(line)
+        conversation.follow(episode, limit)
+        _index(stores, state.scope, episode, line, offset, file)
+    return episode
+
+
+def _capped(stores: Stores, text: str, kind: EpisodeKind) -> tuple[str, int, str]:
+    """Cut a long result at a character; return it with size and hash of the whole, 0 and "" where nothing was cut."""
+    data = text.encode("utf-8", "replace")
+    if kind is not EpisodeKind.TOOL_RESULT or len(data) <= MAX_RESULT_BYTES:
+        return text, 0, ""
+    return data[:MAX_RESULT_BYTES].decode("utf-8", "ignore"), len(data), stores.prints.content(text)
+
+
+def read_on(stores: Stores, scope: Scope, conversation: Conversation, path: str, *, limit: int) -> None:
+    """Take into a conversation what its session has gained in a log file since it was read last."""
+    start = conversation.seen.get(path, 0)
+    data = stores.log.read(scope, path, start)
+    if not data:
+        return
+    name = f'"session":"{conversation.session}"'.encode()
+    end = data.rfind(b"\n") + 1
+    for line in data[:end].splitlines():
+        episode = read_line(line) if name in line else None
+        if episode is not None and episode.session == conversation.session:
+            conversation.follow(episode, limit)
+    conversation.seen[path] = start + end
+
+
+def _index(stores: Stores, scope: Scope, episode: Episode, line: bytes, offset: int, file: LogFile) -> None:
+    """Take one new line in; where the index is behind, all of the file."""
+    before = stores.log_marks.get((scope, file.path))
+    if before is None or before.size != offset:
+        before = stores.index.logs(scope).get(file.path)
+    if (before.size if before else 0) != offset:
+        _take_in(stores, scope, file, before)
+        return
+    lines = before.lines if before else 0
+    after = LogMark(offset + len(line), file.inode, file.stamp, stores.prints.content(line), lines + 1)
+    found = _passages(episode, scope, file.path, offset, len(line), lines + 1) if is_searchable(episode) else ()
+    if stores.index.put_turns(scope, found, path=file.path, before=before, after=after):
+        stores.log_marks[(scope, file.path)] = after
+    else:
+        _take_in(stores, scope, file, stores.index.logs(scope).get(file.path))
+
+
+def _passages(episode: Episode, scope: Scope, path: str, offset: int, size: int, line: int) -> tuple[Passage, ...]:
+    turn = Turn(
+        session=episode.session, key=episode.key, position=episode.position, speaker=episode.speaker,
+        role=episode.role, offset=offset, size=size, line=line,
+    )  # fmt: skip
+    return passages_of(as_record(episode, scope, path), episode.text, "", turn)
+
+
+def catch_up(stores: Stores, scope: Scope, progress: Progress | None = None) -> tuple[tuple[str, str], ...]:
+    """Take in what the logs of a scope gained or lost; return what could not be read, as (path:line, why)."""
+    files = stores.log.files(scope)
+    marks = stores.index.logs(scope)
+    gone = sorted(marks.keys() - {file.path for file in files})
+    todo = [file for file in files if not _is_known(file, marks.get(file.path))]
+    if not todo and not gone:
+        return ()
+    skipped: list[tuple[str, str]] = []
+    with stores.log.hold(scope):
+        marks = stores.index.logs(scope)
+        for path in gone:
+            stores.index.put_turns(scope, (), path=path, before=marks.get(path), after=None, whole=True)
+        for number, file in enumerate(todo, 1):
+            skipped += _take_in(stores, scope, file, marks.get(file.path))
+            if progress:
+                progress(f"reading the log of {scope}", number, len(todo))
+    return tuple(skipped)
+
+
+def _is_known(file: LogFile, mark: LogMark | None) -> bool:
+    return mark is not None and (mark.size, mark.stamp) == (file.size, file.stamp)
+
+
+def _take_in(stores: Stores, scope: Scope, file: LogFile, mark: LogMark | None) -> list[tuple[str, str]]:
+    """Take in a log file: from where it was read last if it only grew, else whole. The caller holds the log."""
+    data = stores.log.read(scope, file.path) or b""
+    end = data.rfind(b"\n") + 1
+    start = mark.size if mark is not None and _only_grew(stores, data, file, mark) else 0
+    whole = start == 0
+    lines = mark.lines if mark is not None and not whole else 0
+    found: list[Passage] = []
+    skipped: list[tuple[str, str]] = []
+    offset, last = start, b""
+    for line in data[start:end].splitlines(keepends=True):
+        lines += 1
+        episode = read_line(line)
+        if episode is not None and is_searchable(episode):
+            found.extend(_passages(episode, scope, file.path, offset, len(line), lines))
+        elif episode is None and line.strip():
+            skipped.append((f"{file.path}:{lines}", "not a line of a log, or a torn one"))
+        offset, last = offset + len(line), line
+    if len(data) > end:
+        skipped.append((f"{file.path}:{lines + 1}", "the last line is torn"))
+    tail = stores.prints.content(last) if last else (mark.tail if mark else "")
+    after = LogMark(end, file.inode, file.stamp if len(data) == end == file.size else 0, tail, lines)
+    stores.index.put_turns(scope, found, path=file.path, before=mark, after=after, whole=whole)
+    stores.log_marks[(scope, file.path)] = after
+    return skipped
+
+
+def _only_grew(stores: Stores, data: bytes, file: LogFile, mark: LogMark) -> bool:
+    """Whether the part that was read is there still: the same file, and the same last line before the mark."""
+    if not mark.size or file.inode != mark.inode or len(data) < mark.size:
+        return False
+    begin = data.rfind(b"\n", 0, mark.size - 1) + 1
+    return stores.prints.content(data[begin : mark.size]) == mark.tail
+
+
+def read_all(
+    stores: Stores, scope: Scope, paths: Sequence[str], *, session: str = ""
+) -> Iterator[tuple[str, int, Episode]]:
+    """Yield every episode of these log files (of one session where it is named) with its file and line, in order.
+
+    What is no episode is left out.
+    """
+    name = f'"session":"{session}"'.encode() if session else b""
+    for path in paths:
+        data = stores.log.read(scope, path) or b""
+        for number, line in enumerate(data.splitlines(), 1):
+            episode = read_line(line) if name in line else None
+            if episode is not None and session in ("", episode.session):
+                yield path, number, episode
+
+
+def locate(stores: Stores, passage: Passage) -> tuple[int, int] | None:
+    """Return the line of a turn, twice; None where the log no longer holds it there."""
+    turn, record = passage.turn, passage.record
+    if turn is None:
+        return None
+    data = stores.log.read(record.scope, record.path, turn.offset, turn.offset + turn.size)
+    return (turn.line, turn.line) if data and record.id.encode() in data else None
+
+
+def read_turn(stores: Stores, passage: Passage) -> Episode | None:
+    """Return the episode that a passage is of; None where the log no longer holds it there."""
+    turn, record = passage.turn, passage.record
+    data = stores.log.read(record.scope, record.path, turn.offset, turn.offset + turn.size) if turn else None
+    episode = read_line(data) if data else None
+    return episode if episode is not None and episode.id == record.id else None
+
+
+def session_around(stores: Stores, record: Record, turn: Turn, count: int) -> tuple[Episode, ...]:
+    """Return the episodes of a turn's session in the same log file, `count` positions before and after it."""
+    name = f'"session":"{turn.session}"'.encode()
+    data = stores.log.read(record.scope, record.path) or b""
+    found = (read_line(line) for line in data.splitlines() if name in line)
+    near = [item for item in found if item is not None and abs(item.position - turn.position) <= count]
+    return tuple(sorted((item for item in near if item.session == turn.session), key=lambda item: item.position))
+
+
+def expected_turns(stores: Stores, scope: Scope) -> dict[str, list[Passage]]:
+    """Return turn id -> the passages that the index should hold of it."""
+    found: dict[str, list[Passage]] = {}
+    for file in stores.log.files(scope):
+        data = stores.log.read(scope, file.path) or b""
+        offset = 0
+        for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(keepends=True), 1):
+            episode = read_line(line)
+            if episode is not None and is_searchable(episode):
+                found[episode.id] = list(_passages(episode, scope, file.path, offset, len(line), number))
+            offset += len(line)
+    return found

@@ -1,0 +1,85 @@
+"""Erases texts from what sessions leave: daily logs, transcripts, checkpoints of transcripts, private values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+from memoranda.domain.episode import Episode, line_of, read_line
+from memoranda.domain.erasure import holds, without
+from memoranda.domain.scope import Scope
+from memoranda.services.stores import Stores
+
+_SAID = ("key", "text", "speaker", "tool", "call")
+
+
+def said_in_logs(stores: Stores, scopes: Sequence[Scope]) -> Iterator[str]:
+    """Yield every text that the logs and the copies of transcripts of these scopes hold."""
+    for scope in scopes:
+        for file in stores.log.files(scope):
+            for line in (stores.log.read(scope, file.path) or b"").splitlines():
+                episode = read_line(line)
+                if episode is None:
+                    yield line.decode("utf-8", "replace")
+                else:
+                    yield from (str(getattr(episode, name)) for name in _SAID)
+        for path, _ in stores.transcripts.exports(scope):
+            yield (stores.transcripts.read_export(scope, path) or b"").decode("utf-8", "replace")
+
+
+def clean(stores: Stores, scopes: Sequence[Scope], pieces: Sequence[str]) -> int:
+    """Take texts out of all that sessions left in these scopes; return how many entries were changed."""
+    wanted = tuple(pieces)
+    changed = 0
+    with ExitStack() as stack:
+        for scope in scopes:
+            stack.enter_context(stores.log.hold(scope))
+            changed += _logs(stores, scope, wanted)
+            changed += _copies(stores, scope, wanted)
+    return changed + stores.ledger.state_scrub(wanted)
+
+
+def _logs(stores: Stores, scope: Scope, pieces: tuple[str, ...]) -> int:
+    changed = 0
+    for file in stores.log.files(scope):
+        data = stores.log.read(scope, file.path) or b""
+        lines = data.splitlines(keepends=True)
+        left = [_line(line, pieces) for line in lines]
+        different = sum(1 for old, new in zip(lines, left, strict=True) if old != new)
+        if different:
+            stores.log.rewrite(scope, file.path, b"".join(left))
+            changed += different
+    return changed
+
+
+def _line(line: bytes, pieces: tuple[str, ...]) -> bytes:
+    episode = read_line(line)
+    if episode is None:
+        text = line.decode("utf-8", "surrogateescape")
+        return without(text, pieces).encode("utf-8", "surrogateescape")
+    said = {name: without(str(getattr(episode, name)), pieces) for name in _SAID}
+    left: Episode = replace(episode, **said)  # type: ignore[arg-type]  # texts all
+    return line if left == episode else line_of(left)
+
+
+def _copies(stores: Stores, scope: Scope, pieces: tuple[str, ...]) -> int:
+    """Clean transcripts line by line, and drop checkpoints that hold a text: the log has what they had."""
+    changed = 0
+    for path, _ in stores.transcripts.exports(scope):
+        data = (stores.transcripts.read_export(scope, path) or b"").decode("utf-8", "replace")
+        left = without(data, (*pieces, *(piece.replace("\n", "\n> ") for piece in pieces)))
+        if left != data:
+            stores.transcripts.replace_export(scope, path, left.encode())
+            changed += 1
+    for session in stores.transcripts.sessions(scope):
+        kept = b"\n".join(stores.transcripts.kept(scope, session)).decode("utf-8", "replace")
+        if any(holds(kept, form) for piece in pieces for form in _in_json(piece)):
+            stores.transcripts.drop(scope, session)
+            changed += 1
+    return changed
+
+
+def _in_json(piece: str) -> tuple[str, ...]:
+    return (json.dumps(piece, ensure_ascii=False)[1:-1], json.dumps(piece)[1:-1])
