@@ -171,7 +171,7 @@ def test_an_agent_cannot_shake_off_its_taint(cli: CommandLine) -> None:
     assert cli("session", "close", "a", **AS_AGENT).code == 0
     assert cli("session", "tool-result", "b", "read_file", "--json", **AS_AGENT).json["tainted"] is False
     assert cli("session", "tool-result", "b", "notes", "--server", "web", "--json", **AS_AGENT).json["tainted"] is True
-    for verb in ("renew", "close"):
+    for verb in ("reset", "close"):
         assert cli("session", verb, "b", **AS_AGENT).code == TABLE[Denied].exit_code
     assert cli("session", "open", "fresh", "--json", **AS_AGENT).json["tainted"] is True
     assert cli("save", "Under another key.", "--json", **AS_AGENT, MEMORANDA_SESSION="newer").json["saved"] is False
@@ -180,7 +180,7 @@ def test_an_agent_cannot_shake_off_its_taint(cli: CommandLine) -> None:
         assert cli("session", "close", key).code == 0
     assert "tainted by tool:notes" in cli("session", "list").out
     assert "read untrusted content" in cli("doctor").out
-    assert cli("session", "renew", "b", "--json").json["tainted"] is False
+    assert cli("session", "reset", "b", "--json").json["tainted"] is False
     assert cli("save", "Later.", "--json", **AS_AGENT).json["saved"] is True
 
 

@@ -67,7 +67,7 @@ _FOOTNOTE = re.compile(r"\[\^[^\[\]]{1,100}\]")
 _BOX = re.compile(r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])?[ \t]*\[[ xX]\](?=\s)", re.MULTILINE)
 _DIACRITIC = re.compile("[\u0300-\u036f]")
 _SENTENCE_END = re.compile("(?<=[.!?;:])\\s+|[\u3002\uff01\uff1f\uff1b]|\\n+|\\s[|\u2013\u2014-]\\s|\\s*\\|\\s*")
-_MIN_WORDS, _MIN_BYTES, _MOST_STATEMENTS = 3, 24, 200
+_MIN_WORDS, _MIN_BYTES = 3, 24
 """A statement that is compared by itself: shorter ones, such as "not yet", occur in many texts."""
 _LONE = re.compile(r"(?<!\S)[^\w\s]+(?!\S)")
 
@@ -121,7 +121,7 @@ def statements(text: str) -> tuple[str, ...]:
     """
     parts = [part.strip() for part in _SENTENCE_END.split(text)]
     kept = [part for part in parts if len(part.split()) >= _MIN_WORDS or len(part.encode()) >= _MIN_BYTES]
-    return tuple(dict.fromkeys(kept))[:_MOST_STATEMENTS] if len(parts) > 1 else ()
+    return tuple(dict.fromkeys(kept)) if len(parts) > 1 else ()
 
 
 def mark(key: bytes, text: str) -> Mark:

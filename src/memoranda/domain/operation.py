@@ -42,7 +42,7 @@ class ReplaceFile:
 class Cut:
     """Remove a snippet from a file: whole records are removed, a part of a record supersedes it.
 
-    `keep_value` removes without rejecting: the value may be saved again by anyone.
+    `keep_value` removes without rejecting: the value may be saved again by anyone. `expected` as in `ReplaceFile`.
     """
 
     path: str
@@ -50,6 +50,7 @@ class Cut:
     all_matches: bool = False
     delete_if_empty: bool = True
     keep_value: bool = False
+    expected: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +153,6 @@ class Carry:
     tombstones: tuple[Tombstone, ...]
 
 
-WholeFile = ReplaceFile | DeleteFile | Restore
-"""What takes the place of everything in a file; where it waits, it is bound to the file that was read."""
-
 ABSENT = "absent"
 
 
@@ -167,7 +165,11 @@ class EditBlock:
     text: str
     old: str = ""
     path: str = CORE
+    expected: str = ""
 
+
+Bound = ReplaceFile | DeleteFile | Restore | Cut | EditBlock
+"""What takes something away from a file; where it waits, it is bound to the file that was read."""
 
 FileOperation = Append | ReplaceFile | Cut | DeleteFile | Restore | Observe | Create | EditBlock
 RecordOperation = Supersede | Remove | Retier | Adopt | Admit | Reject

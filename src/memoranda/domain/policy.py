@@ -5,6 +5,7 @@ Each rule answers None or a Refused that names it and says what to do; none repe
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Literal
 
@@ -21,6 +22,9 @@ MAX_NAME_BYTES = 200
 PERSONS_TEXT = (
     "this would remove, replace or move a person's own text; an agent may add beside it, a person may change it"
 )
+RESERVED = re.compile(r"<!--\s*memoranda:(?:withheld|erased)", re.IGNORECASE)
+"""Marks that stand for a text in what is kept; nobody may write one."""
+
 _FOLDER = "memory/"
 _DEVICES = frozenset({"con", "prn", "aux", "nul", *(f"{name}{n}" for name in ("com", "lpt") for n in range(1, 10))})
 
@@ -112,6 +116,8 @@ def text_allowed(text: str) -> Refused | None:
         size = len(text.encode())
     except UnicodeEncodeError:
         return Refused("encoding", "the text is not valid Unicode (it holds half of a surrogate pair)")
+    if RESERVED.search(text):
+        return Refused("reserved", "the text holds a mark that only Memoranda writes (memoranda:withheld, …:erased)")
     if "\0" in text:
         return Refused("encoding", "the text holds a NUL character, which no text file may have")
     if size > MAX_WRITE_BYTES:
@@ -124,7 +130,7 @@ def text_allowed(text: str) -> Refused | None:
 
 def may_change(author: Principal, trust: Trust) -> Refused | None:
     """Step 1, for a record: a model never removes or replaces what stands above `agent_observed`."""
-    if author.is_model and trust > Trust.AGENT_OBSERVED:
+    if author.is_bound and trust > Trust.AGENT_OBSERVED:
         return Refused("trust", PERSONS_TEXT)
     return None
 

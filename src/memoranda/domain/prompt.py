@@ -30,7 +30,7 @@ _ELLIPSIS_BYTES = 3
 _MOST_JOINED = 32
 """Characters given up for a cut between what readers see as characters; past that a code point is the boundary."""
 
-_NONCE = re.compile(r"[0-9A-Fa-f]{16,128}")
+_NONCE = re.compile(r"[0-9A-Fa-f]{16,}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +118,7 @@ def escaped(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
+    """Escape so that line ends and tabs neither show as such nor are lost in an attribute."""
     return escaped(text).translate(_WHITE)
 
 
@@ -129,7 +130,7 @@ def _attributes(**values: str) -> str:
 def envelope(observations: Sequence[Observation], *, nonce: str, now: str, today: str, zone: str) -> str:
     """Render recalled text as fenced, escaped data; "" for none.
 
-    The root's name ends in the nonce, 16 to 128 hexadecimal digits, new for every envelope. `today` is shown as given,
+    The root's name ends in the nonce, 16 or more hexadecimal digits, new for every envelope. `today` is shown as given,
     such as `2026-12-01 (Tuesday)`, and so is `zone`. Texts are neither stripped, clipped nor defanged here. The day
     recorded is that in UTC.
 
@@ -137,7 +138,7 @@ def envelope(observations: Sequence[Observation], *, nonce: str, now: str, today
         InvalidInput: the nonce or a time has another form.
     """
     if not _NONCE.fullmatch(nonce):
-        raise InvalidInput("the nonce of an envelope must be 16 to 128 hexadecimal digits")
+        raise InvalidInput("the nonce of an envelope must be 16 or more hexadecimal digits")
     if not observations:
         return ""
     root = f"recalled_memory_{nonce}"
@@ -151,6 +152,7 @@ def today(date: str, zone: str) -> str:
 
 
 def _observation(number: int, seen: Observation, now: str) -> str:
+    """Render one observation under its number."""
     attributes = _attributes(
         n=str(number),
         source=seen.source,
@@ -204,12 +206,13 @@ _TAG_BLOCK = range(0xE0000, 0xE1000)
 
 
 def _spaced(name: str) -> str:
+    """Make a pattern of a name: white space between its letters, any separator or none between its words."""
     return r"\s*+".join(r"[\s_.-]*+" if letter == "_" else letter for letter in name)
 
 
+_SUFFIX = r"(?:\s*+[_-][\s_-]*+(?:\s*+[0-9a-f])*)?"
 _FORGED = re.compile(
-    rf"<(?P<lead>[\s/\\]*+)(?:{_spaced(_ROOT)}|(?:{'|'.join(map(_spaced, _MARKS))})(?:[_-]++[0-9a-f]++)?(?![-.:]?\w)"
-    r"(?P<plain>))"
+    rf"<(?P<lead>[\s/\\]*+)(?:{_spaced(_ROOT)}|(?P<mark>{'|'.join(map(_spaced, _MARKS))}){_SUFFIX}(?![-.:]?\w))"
 )
 _SAID = re.compile("|".join(r"[\W_]*+".join(re.sub(r"\W", "", said.lower())) for said in _HEADERS))
 
@@ -226,7 +229,7 @@ def defanged(text: str) -> str:
     In every tag that reads like one of ours, opening or closing, the less-than sign becomes U+2039; so does every one
     in lines that imitate the header sentence. Case, white space, characters without a glyph, diacritics and look-alike
     letters within do not matter. Nothing else changes. A comparison such as `a < block` or `i<block;` is no tag;
-    `list<Block>` is one. Idempotent; text without such marks is returned as it is.
+    `list<Block>` and `i<block or` are read as one. Idempotent; text without such marks is returned as it is.
     """
     if not _ANGLES.search(text):
         return text
@@ -241,7 +244,7 @@ def _forged(read: str) -> Iterator[int]:
     """Yield where the less-than signs of forged marks stand."""
     for found in _FORGED.finditer(read):
         lead, end = found["lead"], found.end()
-        if found["plain"] is not None and "/" not in lead:
+        if found["mark"] and "/" not in lead:
             apart = bool(lead.strip("\\"))
             if not _OPENED.match(read, end) or (apart and not _TAG_GOES_ON.match(read, end)):
                 continue

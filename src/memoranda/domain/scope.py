@@ -103,6 +103,11 @@ class Principal:
         """Whether it is background work or an import."""
         return self.kind in _JOBS
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether it may not undo what a person did: a model or a job, whatever it works for."""
+        return self.is_model or self.is_job
+
     @classmethod
     def parse(cls, text: str) -> Principal:
         """Read what `str()` wrote."""

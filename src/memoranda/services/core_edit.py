@@ -45,11 +45,11 @@ def edit_block(stores: Stores, plan: Plan, operation: EditBlock) -> Outcome | Wa
     spec = spec_of(stores, plan.batch.scope, operation.label, author)
     if isinstance(spec, Refused):
         return spec
-    if spec.read_only and (author.is_model or author.is_job):
+    if spec.read_only and author.is_bound:
         return Refused("read_only", f"the block {spec.label} is read-only: a person changes it")
     working = plan.files[operation.path]
     there = section_of(working.document, spec.label)
-    visible = parse(masked(working)) if author.is_model else working.document
+    visible = parse(masked(working)) if author.is_bound else working.document
     seen = value_in(visible, spec.label) if there else spec.value
     value = changed(seen, operation.action, operation.text, operation.old)
     if value is None:

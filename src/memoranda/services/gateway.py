@@ -212,7 +212,8 @@ def _path(stores: Stores, scope: Scope, operation: Operation) -> str | None:
 
 def _held(stores: Stores, batch: Batch) -> Held | None:
     """Step 6: return why everything in this batch waits for a person, or None."""
-    if not batch.author.is_model or batch.origin is not None:
+    is_bound = batch.author.is_model or (batch.author.is_job and bool(batch.provenance.session_id))
+    if not is_bound or batch.origin is not None:
         return None
     own = agent_scope(batch.author.id) if batch.author.kind == "agent" else batch.scope
     cited = [batch.provenance]

@@ -46,14 +46,14 @@ def refused_change(
     if not drops_withheld and any(old[start:end] not in document.text for start, end in working.withheld.spans):
         return (
             Refused("trust", PERSONS_TEXT)
-            if author.is_model
+            if author.is_bound
             else Refused(
                 "withheld",
                 "this would remove a text that is withheld because it holds a secret; it is kept nowhere else; only "
                 "you can remove it, with an editor",
             )
         )
-    if author.is_model and working.state is not None and working.state.by_person:
+    if author.is_bound and working.state is not None and working.state.by_person:
         moved = _moves_a_persons_block(author, working, document, known, kept)
         before = (line for line in _context(working.document) if line.strip("# ") not in own_headings)
         if moved or not _is_within(before, _context(document)):

@@ -12,6 +12,7 @@ from memoranda.domain.operation import (
     Admit,
     Adopt,
     Append,
+    Bound,
     Carry,
     Create,
     Cut,
@@ -25,7 +26,6 @@ from memoranda.domain.operation import (
     Restore,
     Retier,
     Supersede,
-    WholeFile,
 )
 from memoranda.domain.outcome import Duplicate, Outcome, Quarantined, Refused, Saved
 from memoranda.domain.record import Status
@@ -43,7 +43,7 @@ from memoranda.services.stores import Stores
 
 def apply(stores: Stores, plan: Plan, operation: Operation) -> Outcome | Waits:
     """Carry out one operation on the plan's files."""
-    if isinstance(operation, WholeFile) and operation.expected:
+    if isinstance(operation, Bound) and operation.expected:
         state = plan.files[operation.path].state
         if operation.expected != (state.content_hash if state else ABSENT):
             return Refused("stale", f"{operation.path} was changed since this was asked for; ask for it again")
@@ -103,7 +103,7 @@ def _replace(stores: Stores, plan: Plan, operation: ReplaceFile) -> Outcome | Wa
 
 def _cut(stores: Stores, plan: Plan, operation: Cut) -> Outcome | Waits:
     working = plan.files[operation.path]
-    visible = masked(working) if plan.batch.author.is_model else working.document.text
+    visible = masked(working) if plan.batch.author.is_bound else working.document.text
     result = editing.cut(working.document, operation.text, every=operation.all_matches, visible=visible)
     if not result.matches:
         return Refused("not_found", f"{operation.path} does not hold this text; nothing was removed")

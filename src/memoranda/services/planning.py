@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from memoranda.domain.block import CORE, value_in
 from memoranda.domain.editing import is_closed
+from memoranda.domain.erasure import PLACEHOLDER, core_of
 from memoranda.domain.fingerprint import normalise
 from memoranda.domain.markdown import Document, parse
 from memoranda.domain.outcome import Outcome, Refused, Saved
+from memoranda.domain.policy import RESERVED
 from memoranda.domain.reconcile import Alignment, align
 from memoranda.domain.record import Details, Record, Status
 from memoranda.domain.scope import EXTERNAL
@@ -139,8 +141,16 @@ def _withheld(
     for index, old in found.kept.items():
         if index not in step.withheld.blocks and _is_held(known[old]):
             more[index] = _reason(known[old])
+    for index in (*found.added, *found.edited):  # a copy of what waits, or a mark that stands for it, waits too
+        if index in step.withheld.blocks or index in step.moved:
+            continue
+        twin = stores.ledger.with_text(plan.batch.scope, step.hashes[index], (Status.WITHHELD,))
+        if _is_held(twin):
+            more[index] = _reason(twin)
+        elif RESERVED.search(document.blocks[index].text) and core_of(document.blocks[index].text) != PLACEHOLDER:
+            more[index] = f"{REVIEW}forged"
     if plan.batch.author == EXTERNAL:
-        more |= _unread(stores, plan, document, step, found, known, is_new=working.state is None)
+        more |= _unread(stores, plan, document, step, found, known, is_new=_is_unread(working))
     return also(step.withheld, document, more) if more else step.withheld
 
 
@@ -204,6 +214,11 @@ def _unread(
         elif door == "session" and rejected_since(stores, plan, document.blocks[index].text):
             more[index] = f"{REVIEW}rejected"
     return more
+
+
+def _is_unread(working: WorkingFile) -> bool:
+    """Whether a file's name has been read by nobody: it is new, or nothing in it counts."""
+    return not any(record is not None and record.status is Status.ACTIVE for record in working.known)
 
 
 def _unread_name(stores: Stores, plan: Plan, path: str) -> str:

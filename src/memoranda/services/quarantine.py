@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from memoranda.domain.entry import Change
-from memoranda.domain.operation import ABSENT, Admit, Operation, WholeFile
+from memoranda.domain.operation import ABSENT, Admit, Bound, EditBlock, Operation
 from memoranda.domain.outcome import Outcome, Quarantined, Refused, Saved
 from memoranda.domain.policy import trust_of
 from memoranda.domain.proposal import EXPIRES_AFTER_DAYS, Proposal, ProposalKind
@@ -64,8 +64,10 @@ def set_aside(
 
 
 def _bound(plan: Plan, operation: Operation) -> Operation:
-    """Bind what replaces a whole file to the file as it is now: what comes into it later was not up for decision."""
-    if not isinstance(operation, WholeFile) or operation.expected:
+    """Bind what takes something away to the file as it is now: what comes into it later was not up for decision."""
+    if not isinstance(operation, Bound) or operation.expected:
+        return operation
+    if isinstance(operation, EditBlock) and operation.action == "append":
         return operation
     state = plan.files[operation.path].state
     return replace(operation, expected=state.content_hash if state else ABSENT)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 
-from memoranda.domain.markdown import Block
+from memoranda.domain import editing
+from memoranda.domain.markdown import Block, parse
 from memoranda.domain.operation import (
     Admit,
     Append,
     Batch,
+    Bound,
     Create,
     Cut,
     DeleteFile,
+    EditBlock,
     Operation,
     Origin,
     RecordOperation,
@@ -23,11 +26,10 @@ from memoranda.domain.operation import (
     ReplaceFile,
     Restore,
     Supersede,
-    WholeFile,
 )
 from memoranda.domain.outcome import BatchOutcome, Conflicted, Refused, Saved
 from memoranda.domain.proposal import MAX_RATIONALE_BYTES, Decision, Proposal, Verdict
-from memoranda.domain.record import Provenance, Record, Status
+from memoranda.domain.record import Details, Provenance, Record, Status
 from memoranda.domain.report import Waiting
 from memoranda.domain.scope import Principal, Scope
 from memoranda.domain.withheld import MASK
@@ -104,10 +106,12 @@ def _block(stores: Stores, record: Record) -> Block | None:
 def _line(stores: Stores, scope: Scope, operation: Operation) -> str:
     """Say in one line, and as a diff where there is one, what an operation would do."""
     match operation:
-        case ReplaceFile() | DeleteFile() | Restore():
+        case ReplaceFile() | DeleteFile() | Restore() | Cut():
             return _about_file(stores, scope, operation)
-        case Append() | Create() | Cut():
+        case Append() | Create():
             return _about_text(operation)
+        case EditBlock():
+            return _about_block(operation)
         case Supersede() | Remove():
             return _about_record(stores, operation)
         case Admit():
@@ -130,13 +134,43 @@ def _about_place(stores: Stores, operation: Admit) -> str:
     return f"let the headings over {record.id} in {record.path} be read{over}"
 
 
-def _about_file(stores: Stores, scope: Scope, operation: ReplaceFile | DeleteFile | Restore) -> str:
+def _about_block(operation: EditBlock) -> str:
+    """Say what a core block would lose and gain."""
+    match operation.action:
+        case "append":
+            return f"add to the core block {operation.label}:\n{_marked(operation.text, '+')}"
+        case "replace":
+            gone, come = _marked(operation.old, "-"), _marked(operation.text, "+")
+            return f"change in the core block {operation.label}:\n{gone}\n{come}"
+        case _:
+            return f"write the core block {operation.label} anew:\n{_marked(operation.text, '+')}"
+
+
+def _said(details: Details) -> str:
+    """Everything that is said of a text beside it, a line each."""
+    plain = Details()
+    lines = (
+        f"{item.name}: {_words(getattr(details, item.name))}"
+        for item in fields(details)
+        if getattr(details, item.name) != getattr(plain, item.name)
+    )
+    return "".join(f"\n  {line}" for line in lines)
+
+
+def _words(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _about_file(stores: Stores, scope: Scope, operation: ReplaceFile | DeleteFile | Restore | Cut) -> str:
     """Say which lines of a whole file go and come, as a diff with all of them."""
     found = stores.documents.read(scope, operation.path)
     old = redacted(stores, decode(found[0], operation.path)) if found else ""
     match operation:
         case ReplaceFile():
             verb, new = "replace", operation.text
+        case Cut():
+            cut = editing.cut(parse(old), operation.text, every=operation.all_matches, visible=old)
+            verb, new = "remove from", cut.document.text
         case Restore():
             verb, new = "bring back an earlier content of", stores.ledger.text(operation.content) or ""
         case _:
@@ -148,15 +182,13 @@ def _changes(old: str, new: str) -> list[str]:
     return [line for line in difflib.ndiff(old.splitlines(), new.splitlines()) if not line.startswith("?")]
 
 
-def _about_text(operation: Append | Create | Cut) -> str:
+def _about_text(operation: Append | Create) -> str:
     match operation:
         case Append():
             return f"add to {operation.path}:\n{_marked(operation.text, '+')}"
         case Create():
             title = f" under the heading {operation.details.title!r}" if operation.details.title else ""
-            return f"add to {operation.path}{title}:\n{_marked(operation.body, '+')}"
-        case Cut():
-            return f"remove from {operation.path}:\n{_marked(operation.text, '-')}"
+            return f"add to {operation.path}{title}:\n{_marked(operation.body, '+')}{_said(operation.details)}"
 
 
 _VERBS = {"Retier": "change the trust of"}
@@ -168,7 +200,7 @@ def _about_record(stores: Stores, operation: Supersede | Remove) -> str:
     where = f"{operation.record_id} in {record.path}" if record else operation.record_id
     if isinstance(operation, Remove):
         return f"remove {where}:\n{_marked(old, '-')}"
-    return "\n".join([f"change {where}:", *_changes(old, operation.body)])
+    return "\n".join([f"change {where}:", *_changes(old, operation.body)]) + _said(operation.details)
 
 
 def _marked(text: str, mark: str) -> str:
@@ -227,7 +259,7 @@ def _paths(stores: Stores, proposal: Proposal) -> list[str]:
     """The files that the proposal's records stand in: a person may have edited them since."""
     records = [stores.ledger.record(ident) for ident in proposal.record_ids]
     found = {record.path for record in records if record and record.status in (Status.WITHHELD, Status.ACTIVE)}
-    return sorted(found | {item.path for item in proposal.operations if isinstance(item, WholeFile)})
+    return sorted(found | {item.path for item in proposal.operations if isinstance(item, Bound)})
 
 
 def _still(stores: Stores, record_ids: Sequence[str]) -> list[Record]:

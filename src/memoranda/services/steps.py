@@ -81,7 +81,7 @@ class Step:
 
     def refused_revival(self, added: Sequence[int]) -> Refused | None:
         """Step 1 for what comes back: a model brings back nothing that a person took out, for there was a reason."""
-        if not self.plan.batch.author.is_model:
+        if not self.plan.batch.author.is_bound:
             return None
         for index in added:
             old = self._past(index)

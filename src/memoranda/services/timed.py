@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from memoranda.errors import TooLate
@@ -20,19 +19,10 @@ def within(milliseconds: int, work: Callable[[], T]) -> T:
     Raises:
         TooLate: there was no answer in time.
     """
-    answers: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
-
-    def run() -> None:
-        try:
-            answers.put((work(), None))
-        except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
-            answers.put((None, error))
-
-    threading.Thread(target=run, name="memoranda-recall", daemon=True).start()
+    pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memoranda-recall")
     try:
-        answer, error = answers.get(timeout=milliseconds / 1000)
-    except queue.Empty:
+        return pool.submit(work).result(timeout=milliseconds / 1000)
+    except TimeoutError:
         raise TooLate(f"no answer within {milliseconds} ms") from None
-    if error is not None:
-        raise error
-    return answer  # type: ignore[return-value]  # what the work returned
+    finally:
+        pool.shutdown(wait=False)

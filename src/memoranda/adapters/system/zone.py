@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -26,10 +27,8 @@ class UserZone:
         """Return the zone in force; one that nobody knows counts as none (`problem` says so)."""
         name = self._named()
         if name:
-            try:
+            with suppress(ZoneInfoNotFoundError, ValueError, OSError):
                 return Zone(name, ZoneInfo(name))
-            except (ZoneInfoNotFoundError, ValueError, OSError):
-                pass
         return Zone(_system_name())
 
     def problem(self) -> str:
