@@ -60,27 +60,9 @@ def open_home(
         registry.check_address(config.provider)
     state = open_state(folder)
     ledger, prints = _open_ledger(state)
-    index = SqliteIndex(state / "index")
     cache = SqliteEmbeddingCache(state / "index" / "embeddings.db", lambda text: bytes.fromhex(prints.content(text)))
-    documents = FileDocuments(folder)
-    stores = Stores(
-        ledger=ledger,
-        documents=documents,
-        log=FileEpisodeLog(documents.workspace, state / "locks"),
-        transcripts=FileTranscripts(documents.workspace, state),
-        zone=UserZone(folder),
-        index=index,
-        scanner=DetectSecretsScanner(),
-        locks=FileLocks(state / "locks"),
-        clock=SystemClock(),
-        ids=TimeOrderedIds(),
-        prints=prints,
-        write_mode=config.agent_write_mode,
-        llm_writes=config.llm_writes,
-        external_edits=config.external_edits,
-        blocks=config.blocks,
-        teams=config.teams,
-    )
+    index = SqliteIndex(state / "index")
+    stores = _stores(folder, state, config, ledger, prints, index)
 
     def close() -> None:
         index.close()
@@ -101,6 +83,31 @@ def open_home(
         close=close,
     )
     return Memory(folder, parts)
+
+
+def _stores(
+    folder: Path, state: Path, config: Config, ledger: SqliteLedger, prints: Fingerprints, index: SqliteIndex
+) -> Stores:
+    """Build every adapter that use cases may touch."""
+    documents = FileDocuments(folder)
+    return Stores(
+        ledger=ledger,
+        documents=documents,
+        log=FileEpisodeLog(documents.workspace, state / "locks"),
+        transcripts=FileTranscripts(documents.workspace, state),
+        zone=UserZone(folder),
+        index=index,
+        scanner=DetectSecretsScanner(),
+        locks=FileLocks(state / "locks"),
+        clock=SystemClock(),
+        ids=TimeOrderedIds(),
+        prints=prints,
+        write_mode=config.agent_write_mode,
+        llm_writes=config.llm_writes,
+        external_edits=config.external_edits,
+        blocks=config.blocks,
+        teams=config.teams,
+    )
 
 
 def _open_ledger(state: Path) -> tuple[SqliteLedger, Fingerprints]:

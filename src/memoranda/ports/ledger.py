@@ -69,6 +69,9 @@ class Ledger(TrustLedger, SessionLedger, ErasureLedger, Protocol):
     def with_text(self, scope: Scope, block_hash: str, statuses: Sequence[Status]) -> Record | None:
         """Return the record with these exact bytes in one of these states that was retired last."""
 
+    def waiting_with(self, scope: Scope, block_hash: str) -> Record | None:
+        """Return a record with these exact bytes that is withheld in a file until a person has read it."""
+
     def chain(self, record_id: str) -> Sequence[Record]:
         """Return a record's whole chain of supersession, oldest first."""
 

@@ -144,9 +144,9 @@ def _withheld(
     for index in (*found.added, *found.edited):  # a copy of what waits, or a mark that stands for it, waits too
         if index in step.withheld.blocks or index in step.moved:
             continue
-        twin = stores.ledger.with_text(plan.batch.scope, step.hashes[index], (Status.WITHHELD,))
-        if _is_held(twin):
-            more[index] = _reason(twin)
+        twin = stores.ledger.waiting_with(plan.batch.scope, step.hashes[index])
+        if twin is not None:
+            more[index] = twin.reason
         elif RESERVED.search(document.blocks[index].text) and core_of(document.blocks[index].text) != PLACEHOLDER:
             more[index] = f"{REVIEW}forged"
     if plan.batch.author == EXTERNAL:

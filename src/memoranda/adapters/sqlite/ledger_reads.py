@@ -98,6 +98,14 @@ class LedgerReads:
         )
         return found[0] if found else None
 
+    def waiting_with(self, scope: Scope, block_hash: str) -> Record | None:
+        """Return a record with these exact bytes that is withheld in a file until a person has read it."""
+        found = self._records(
+            "block_hash=? AND scope=? AND status='withheld' AND substr(reason,1,7)='review:' LIMIT 1",
+            (block_hash, str(scope)),
+        )
+        return found[0] if found else None
+
     def chain(self, record_id: str) -> Sequence[Record]:
         """Return a record's whole chain of supersession, oldest first."""
         first = self.record(record_id)
