@@ -157,6 +157,9 @@ class SearchIndex(Protocol):
     def logs(self, scope: Scope) -> Mapping[str, LogMark]:
         """Return how far each log file was taken in."""
 
+    def session_lengths(self, scope: Scope) -> Mapping[str, int]:
+        """Return session id -> words of all its turns."""
+
     def parts_of(self, scope: Scope, record_id: str) -> Sequence[Passage]:
         """Return the current passages of one record or turn, in order."""
 

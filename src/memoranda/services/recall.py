@@ -101,6 +101,9 @@ def recall(
             journal=journal,
         )
         ranked = _fused(candidates, query, meaning, now)
+        if query.grain == "session":
+            lengths = {(s, name): n for s in scopes for name, n in index.session_lengths(s).items()}
+            ranked = ranking.by_session(ranked, words, pooled, lengths)
     journal.step("search")
     relevant = not candidates or not words.terms or ranking.is_relevant(candidates, query.min_score)
     hits = tuple(_hits(ranked, query, _Finder(viewer, locate, turns), journal)) if relevant else ()
@@ -214,6 +217,7 @@ def _candidates(
     Returns no meaning where no scope could answer by vector.
     """
     wanted = ranking.candidates_per_arm(query.limit)
+    by_word = ranking.SESSION_CANDIDATES if query.grain == "session" else wanted
     terms = ranking.search_terms(words.terms, statistics)
     by_meaning: dict[Scope, Mapping[int, float]] = {}
     if meaning is not None:
@@ -230,7 +234,7 @@ def _candidates(
     if meaning is None or meaning.weight < 1 or words.phrases:
         parts = _by_source(filters, statistics)
         by_words = {
-            s: [key for part in parts for key in index.search_text(s, terms, words.phrases, wanted, part)]
+            s: [key for part in parts for key in index.search_text(s, terms, words.phrases, by_word, part)]
             for s in scopes
         }
     found: list[Candidate] = []

@@ -116,6 +116,14 @@ class MemoryIndex:
         """Return how far each log file was taken in; see the port."""
         return dict(self._part(scope).logs)
 
+    def session_lengths(self, scope: Scope) -> Mapping[str, int]:
+        """Return session id -> words of all its turns; see the port."""
+        lengths: Counter[str] = Counter()
+        for passage in self._part(scope).current.values():
+            if passage.turn:
+                lengths[passage.turn.session] += len(analyse(passage.text).exact)
+        return lengths
+
     def parts_of(self, scope: Scope, record_id: str) -> Sequence[Passage]:
         """Return what is indexed of one record or turn; see the port."""
         found = [passage for passage in self._part(scope).current.values() if passage.record.id == record_id]

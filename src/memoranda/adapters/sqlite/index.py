@@ -12,7 +12,7 @@ import apsw
 from memoranda.adapters.sqlite import index_search, vector_rows
 from memoranda.adapters.sqlite.index_check import problems
 from memoranda.adapters.sqlite.index_handles import Handle, HandlePool
-from memoranda.adapters.sqlite.index_rows import COLUMNS, Row, decoded, row_of
+from memoranda.adapters.sqlite.index_rows import COLUMNS, Row, decoded, row_of, session_of
 from memoranda.domain.passage import IndexedPassage, Passage, TextStatistics
 from memoranda.domain.passages import indexed_form
 from memoranda.domain.query import Filters
@@ -111,6 +111,16 @@ class SqliteIndex:
             with handle.reading() as connection:
                 rows = connection.execute("SELECT path, size, inode, stamp, tail, lines FROM logs")
                 return {path: LogMark(*rest) for path, *rest in rows}
+
+    def session_lengths(self, scope: Scope) -> Mapping[str, int]:
+        """Return session id -> words of all its turns; see the port."""
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return {}
+            with handle.reading() as connection:
+                query = "SELECT origin, sum(length) FROM current WHERE scope = ? AND origin <> 'note' GROUP BY origin"
+                rows = connection.execute(query, (str(scope),))
+                return {session_of(origin): int(length) for origin, length in rows}
 
     def parts_of(self, scope: Scope, record_id: str) -> Sequence[Passage]:
         """Return what is indexed of one record or turn; see the port."""

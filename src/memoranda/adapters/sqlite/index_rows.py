@@ -57,6 +57,11 @@ def session_word(session_id: str) -> str:
     return session_id.replace("_", "").lower()
 
 
+def session_of(origin: str) -> str:
+    """Return the id of the session that an origin names."""
+    return origin.removeprefix("turn ").replace("ses", "ses_", 1)
+
+
 def checksum(values: Iterable[object]) -> bytes:
     """Return a checksum over values in order; it finds damage, not forgery."""
     digest = hashlib.blake2b(digest_size=_CHECKSUM_BYTES)
