@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from calendar import month_name
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +12,7 @@ from datetime import datetime
 from memoranda.domain.passage import IndexedPassage, TextStatistics
 from memoranda.domain.query import Grain
 from memoranda.domain.scope import Scope
-from memoranda.domain.words import ParsedQuery
+from memoranda.domain.words import ParsedQuery, analyse
 
 K1 = 1.2
 """Saturation of term frequency in BM25 (Robertson and Zaragoza 2009, section 3.2)."""
@@ -36,7 +38,7 @@ Measured at grain `file` on 25 vague questions over six documents: first place 0
 among the first three 0.96 to 1.00 with vectors.
 """
 
-SESSION_WEIGHT, SESSION_B = 1.0, 0.4
+SESSION_WEIGHT, SESSION_B = 4.0, 0.75
 """Weight of what a whole session says beside its best turn at grain `session`, and its length normalisation."""
 
 SESSION_CANDIDATES = 2_000
@@ -206,36 +208,47 @@ def _with_prior(item: Ranked, now: str) -> Ranked:
     return _ranked(item.candidate, (*item.addends, *addends))
 
 
-def by_session(
-    ranked: Sequence[Ranked],
-    words: ParsedQuery,
-    statistics: TextStatistics,
-    lengths: Mapping[tuple[Scope, str], int],
-) -> list[Ranked]:
-    """Let turns gain from what their whole session says: BM25 over sessions as documents, in shares of the best.
+def by_session(ranked: Sequence[Ranked], words: ParsedQuery, lengths: Mapping[tuple[Scope, str], int]) -> list[Ranked]:
+    """Let turns gain from what their whole session says and its day: BM25 over sessions, in shares of the best.
 
-    `lengths` maps every session to the words of all its turns. Measured on 997 questions over five long dialogues: five
-    sessions hold an answer to 0.927 of them by the best turn alone, and to more with this (`docs/benchmarks.md`).
+    `lengths` maps every session to the words of all its turns. Measured on 997 questions over five long dialogues
+    (`docs/benchmarks.md`).
     """
     counts: dict[tuple[Scope, str], dict[str, float]] = {}
     for item in ranked:
-        turn = item.candidate.indexed.passage.turn
-        if turn is not None:
-            held = counts.setdefault((item.candidate.scope, turn.session), {})
-            indexed = item.candidate.indexed
+        passage = item.candidate.indexed.passage
+        if passage.turn is not None:
+            name = (item.candidate.scope, passage.turn.session)
+            held = counts.setdefault(name, dict.fromkeys(day_words(passage.record.path), 1.0))
             for term in words.terms:
-                held[term] = held.get(term, 0) + indexed.counts.get(term, 0)
+                held[term] = held.get(term, 0) + item.candidate.indexed.counts.get(term, 0)
+            for term in analyse(passage.turn.speaker).terms:
+                held[term] = held.get(term, 0) + 1
+    sessions = [{term: held[term] for term in words.terms if held.get(term)} for held in counts.values()]
+    frequency = Counter(term for held in sessions for term in held)
     mean = sum(lengths.values()) / max(len(lengths), 1) or 1.0
-    scores = {name: _session_score(held, lengths.get(name, 0) / mean, statistics) for name, held in counts.items()}
+    scores = {
+        name: sum(
+            math.log(1 + (len(lengths) - frequency[term] + 0.5) / (frequency[term] + 0.5))
+            * count
+            * (K1 + 1)
+            / (count + K1 * (1 - SESSION_B + SESSION_B * lengths.get(name, 0) / mean))
+            for term, count in held.items()
+        )
+        for name, held in zip(counts, sessions, strict=True)
+    }
     best = max(scores.values(), default=0.0) or 1.0
     return _ordered([_with_session(item, scores, best) for item in ranked])
 
 
-def _session_score(held: Mapping[str, float], length: float, statistics: TextStatistics) -> float:
-    norm = K1 * (1 - SESSION_B + SESSION_B * length)
-    return sum(
-        inverse_frequency(statistics, term) * count * (K1 + 1) / (count + norm) for term, count in held.items() if count
-    )
+def day_words(path: str) -> tuple[str, ...]:
+    """Return the terms that name the day of a log file: day, month and year; nothing for other files."""
+    day = path.rpartition("/")[2].removesuffix(".jsonl")
+    try:
+        date = datetime.strptime(day, "%Y-%m-%d")  # noqa: DTZ007 - a day in the user's zone, no moment
+    except ValueError:
+        return ()
+    return analyse(f"{date.day} {month_name[date.month]} {date.year}").terms
 
 
 def _with_session(item: Ranked, scores: Mapping[tuple[Scope, str], float], best: float) -> Ranked:

@@ -103,7 +103,7 @@ def recall(
         ranked = _fused(candidates, query, meaning, now)
         if query.grain == "session":
             lengths = {(s, name): n for s in scopes for name, n in index.session_lengths(s).items()}
-            ranked = ranking.by_session(ranked, words, pooled, lengths)
+            ranked = ranking.by_session(ranked, words, lengths)
     journal.step("search")
     relevant = not candidates or not words.terms or ranking.is_relevant(candidates, query.min_score)
     hits = tuple(_hits(ranked, query, _Finder(viewer, locate, turns), journal)) if relevant else ()
