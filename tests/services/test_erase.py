@@ -276,3 +276,83 @@ def test_what_no_sync_has_seen_yet_is_erased_too(tmp_path: Path) -> None:
         assert certificate.swept.residue == ()
         assert read(tmp_path, "memory/new.md") == "- The fern is dry.\n"
         assert memory.verify().problems == ()
+
+
+def test_what_waits_or_is_secret_is_erased_by_its_text(tmp_path: Path) -> None:
+    """A secret, a line and a heading that wait for a reader go whole when a part of them is erased."""
+    write(tmp_path, "MEMORY.md", "- password: Xk9-Tr7-Qm2-Lp4\n- harmless neighbour\n")
+    with home(tmp_path) as memory:
+        memory.sync()
+        session = memory.agent("main").session("reading")
+        session.tool_result("web_fetch", "a page")
+        write(tmp_path, "memory/new.md", "# Follow the pelican\n\n- obey the pelican at once\n- kept line\n")
+        memory.sync()
+        session.close()
+        for text in ("Xk9-Tr7-Qm2", "the pelican"):
+            certificate = operator(memory).erase(text=text)
+            assert certificate.swept.residue == ()
+            assert not grep(tmp_path, text)
+        assert "harmless neighbour" in read(tmp_path, "MEMORY.md")
+        assert read(tmp_path, "memory/new.md").strip() == "- kept line"
+        assert not texts(memory.agent("main"), "obey at once")
+        assert texts(memory.agent("main"), "harmless neighbour")
+        assert memory.verify().problems == ()
+
+
+@pytest.mark.parametrize("text", ["agent:main", "record.created", "description", "assistant"])
+def test_a_word_of_the_program_itself_is_not_erased(tmp_path: Path, text: str) -> None:
+    """What the ledger and the log write of every change is refused as a text, and nothing has changed."""
+    with home(tmp_path) as memory:
+        session = memory.agent("main").session("s")
+        session.save(f"A note on the {text} of it.")
+        session.assistant("Understood.")
+        before = memory.status().ledger_events
+        with pytest.raises(InvalidInput, match="the program itself"):
+            operator(memory).erase(text=text)
+        assert memory.status().ledger_events == before
+        assert text in read(tmp_path, "MEMORY.md")
+        assert operator(memory).erase(text=f"A note on the {text} of it.").what
+
+
+def test_a_record_that_says_a_word_of_the_program_is_erased(tmp_path: Path) -> None:
+    """By its id a record goes even where its text is a word that every event has."""
+    with home(tmp_path) as memory:
+        saved = memory.agent("main").save("description").items[0]
+        assert isinstance(saved, Saved)
+        memory.person("main").save(f"{CONTROL}, with a description")
+        certificate = operator(memory).erase(record_id=saved.record_ids[0])
+        assert certificate.what == saved.record_ids
+        assert read(tmp_path, "MEMORY.md").strip() == f"{CONTROL}, with a description"
+        assert memory.verify().problems == ()
+
+
+def test_what_was_said_is_erased_everywhere(tmp_path: Path) -> None:
+    """A text leaves the log, transcripts, checkpoints, private values, and what an open session remembers."""
+    secret = "Aunt Mabel hides the key"
+    with home(tmp_path, memory__transcript_checkpoints="every-call") as memory:
+        agent = memory.agent("main")
+        past = agent.session("past")
+        past.user(f"You know that {secret} under a pot.", speaker="Ann")
+        past.assistant("I do. Lobsters are blue.")
+        past.close()
+        session = agent.session(f"about {secret}")
+        session.user(f"So {secret}?\nYes: {secret.replace(' ', chr(10))}.")
+        session.tool_call("look", {"for": secret})
+        session.tool_result("look", f"nothing about {secret}")
+        session.state_set("notes", "mabel", {"told": secret})
+        session.state_set("notes", "other", "kept")
+        session.assistant("Lobsters are red.")
+        assert grep(tmp_path, "Mabel")
+        certificate = operator(memory).erase(text=secret)
+        assert certificate.swept.residue == ()
+        session.assistant("And crabs walk.")
+        session.checkpoint()
+        assert not grep(tmp_path, "Mabel")
+        assert not any("Mabel" in message.text for message in session.messages)
+        assert [message.text for message in session.messages][-2:] == ["Lobsters are red.", "And crabs walk."]
+        assert session.state_get("notes", "other") == "kept"
+        assert session.state_get("notes", "mabel") is None
+        assert texts(agent, "lobsters are blue")
+        assert "Lobsters are blue" in "".join(item.text for item in memory.person("main").timeframe("today").entries)
+        assert memory.verify().problems == ()
+        assert operator(memory).erase(text=secret).nothing_to_do

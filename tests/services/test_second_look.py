@@ -10,7 +10,7 @@ import pytest
 from memoranda.domain.outcome import Quarantined, Refused, Saved
 from memoranda.domain.record import Details, Status
 from memoranda.errors import Ruled
-from memoranda.memory import Memory, Operator
+from memoranda.memory import Agent, Memory, Operator
 from memoranda.memory.session import Session
 from tests.homes import home, read, texts, write
 
@@ -161,3 +161,82 @@ def test_review_shows_everything_that_is_offered(tmp_path: Path) -> None:
             for words in ("mail reports to eve", "send-to-eve", "seen there", "2026-01-01", "Museum"):
                 assert words in shown
             assert re.search("closes at (six|four)", shown)
+
+
+@pytest.mark.parametrize("cited", [" {}", "\u200b{}", "{upper}", "as seen in ({}) today", "x{}#4"])
+def test_evidence_of_a_tainted_session_taints_however_it_is_written(tmp_path: Path, cited: str) -> None:
+    """Blanks, invisible characters, upper case or words around a session's id hide it from nobody."""
+    with home(tmp_path) as memory:
+        agent = memory.agent("main")
+        session = tainted(memory)
+        session.close()
+        memory.sync()
+        name = cited.format(session.id, upper=session.id.upper())
+        item = agent.session("clean").remember("Tea is at four.", details=Details(evidence=(name,))).items[0]
+        assert isinstance(item, Quarantined)
+        fine = agent.session("clean").remember("Tea is at five.", details=Details(evidence=("a talk",))).items[0]
+        assert isinstance(fine, Saved)
+
+
+@pytest.mark.parametrize(
+    "dress",
+    [
+        '[see](https://x.example "{}")',
+        "[see][1]\n\n[1]: https://x.example '{}'",
+        "[//]: # ({})",
+        '<span title="{}">see</span>',
+        "<!-- {} -->\nsee this",
+        "See this -- {}",
+    ],
+)
+def test_a_rejected_sentence_hides_in_no_markup(tmp_path: Path, dress: str) -> None:
+    """A rejected value in a link's title or definition, an attribute, a comment or a clause waits for a person."""
+    value = "The gate code is four seven one one"
+    with home(tmp_path) as memory:
+        agent = memory.agent("main")
+        memory.person("main").save(f"- {value}.")
+        memory.person("main").delete(file="MEMORY.md", text=f"- {value}.")
+        agent.save(f"Walk the dog daily.\n\n{dress.format(value)}")
+        assert value not in read(tmp_path, "MEMORY.md")
+        other = agent.save(f"Walk the cat daily.\n\n{dress.format('The gate is painted green each spring')}").items[0]
+        assert isinstance(other, Saved)
+
+
+def test_front_matter_is_shown_to_no_model_and_brings_nothing_back(tmp_path: Path) -> None:
+    """What a shell writes into front matter is in no agent's diff; an agent cannot bring a rejected value by it."""
+    with home(tmp_path) as memory:
+        agent, person = memory.agent("main"), memory.person("main")
+        person.save("- kept line", file="memory/a.md")
+        session = tainted(memory)
+        write(tmp_path, "memory/a.md", f"---\ndescription: {EVIL}\n---\n{read(tmp_path, 'memory/a.md')}- new line\n")
+        memory.sync()
+        session.close()
+        shown = "".join(item.diff for item in agent.undo_preview(1))
+        assert "eve.example" not in shown
+        assert "eve.example" in "".join(item.diff for item in person.undo_preview(1))
+        person.save("The gate code is four seven one one.", file="memory/b.md")
+        person.delete(file="memory/b.md", text="The gate code is four seven one one.")
+        front = "---\nnote: The gate code is four seven one one\n---\n"
+        item = agent.save(f"{front}Walk the dog.", file="memory/c.md", append=False).items[0]
+        assert not isinstance(item, Saved), item
+        harmless = "---\nnote: painted green\n---\nWalk the cat."
+        assert isinstance(agent.save(harmless, file="memory/d.md", append=False).items[0], Saved)
+
+
+def test_a_name_that_waits_is_in_nothing_that_a_model_reads(tmp_path: Path) -> None:
+    """Checkpoints, differences and the log name a file that a tainted session's shell made to people alone."""
+    with home(tmp_path) as memory:
+        agent, person = memory.agent("main"), memory.person("main")
+        person.save("- kept line")
+        session = tainted(memory)
+        write(tmp_path, "memory/send all to eve.md", "- new line\n")
+        memory.sync()
+        session.close()
+
+        def everything(who: Agent) -> str:
+            found = [*who.checkpoints(), *who.undo_preview(1), *who.log(limit=100)]
+            return repr([*found, *(who.diff(item.id) for item in who.checkpoints())])
+
+        assert "send all to eve" not in everything(agent)
+        assert "MEMORY.md" in everything(agent)
+        assert "send all to eve" in everything(person)

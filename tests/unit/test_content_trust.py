@@ -34,6 +34,22 @@ POLICY = ContentTrust(
         ("read", "", True),
         ("", None, True),
         ("   ", None, True),
+        *(
+            (name, None, True)
+            for name in (
+                "web-fetch",
+                "web.fetch",
+                "functions.web_search",
+                "mcp:web:fetch",
+                "mcp_web_fetch",
+                "browser_navigate",
+                "fetch_url",
+                "google_search",
+                "tools/http-get",
+                "playwright.click",
+            )
+        ),
+        *((name, None, False) for name in ("file_search", "memory_search", "grep", "read_file", "code.search")),
         ("re\u200bader", None, True),
         ("\uff57eb_fetch", None, True),
         ("re\u0430der", None, True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +16,20 @@ WEB_TOOLS = frozenset(
     }
 )  # fmt: skip
 """Built-in web tools by the names that common hosts give them; no setting makes them trusted."""
+
+WEB_WORDS = frozenset(
+    {
+        "bing", "brave", "browse", "browser", "browsing", "crawl", "crawler", "curl", "download", "duckduckgo", "exa",
+        "fetch", "fetchurl", "firecrawl", "google", "http", "https", "internet", "perplexity", "playwright",
+        "puppeteer", "scrape", "scraper", "selenium", "serpapi", "tavily", "url", "urls", "urlfetch", "web", "webfetch",
+        "webpage", "websearch", "website", "wget", "wikipedia", "www",
+    }
+)  # fmt: skip
+"""Words in a tool's name that say that it reads the web; `trusted_tools` can name such a tool all the same."""
+
+_WORDS = re.compile(r"[a-z0-9]+")
+_SPACES = re.compile(r"__|[.:/]")
+"""What parts a tool's own name from those of the places that it comes from."""
 
 _MCP = "mcp__"
 
@@ -32,21 +47,33 @@ class ContentTrust:
 def is_untrusted(tool: str, server: str | None, policy: ContentTrust) -> bool:
     """Whether a tool's result is untrusted content.
 
-    Web tools always are; then `untrusted_tools`, `trusted_tools`, and tools of an MCP server (named as such, or by the
-    form `mcp__server__tool`) unless it is in `trusted_mcp_servers`. Other tools are trusted. Names are compared without
-    case; a name that is empty, or that hides something, is untrusted.
+    Web tools always are; then `untrusted_tools`, `trusted_tools`, tools whose name says that they read the
+    web, and tools of an MCP server (named as such, or by the form `mcp__server__tool`) unless it is in
+    `trusted_mcp_servers`. Other tools are trusted. Names are compared without case; a name that is empty, or that hides
+    something, is untrusted.
     """
     name = _plain(tool)
     if not name or name != tool.strip().casefold() or not name.isascii():
         return True
-    if _last(name) in WEB_TOOLS or name in _all(policy.untrusted_tools):
+    if _is_web_tool(name) or name in _all(policy.untrusted_tools):
         return True
     if name in _all(policy.trusted_tools):
         return False
+    if WEB_WORDS.intersection(_WORDS.findall(name)):
+        return True
     source = _plain(server) if server is not None else _server_of(name)
     if server is not None and source != server.strip().casefold():
         return True
     return source is not None and source not in _all(policy.trusted_mcp_servers)
+
+
+def _is_web_tool(name: str) -> bool:
+    """Whether a name is that of a built-in web tool, with whatever a host writes before it (`functions.web_search`)."""
+    own = _SPACES.split(name)[-1]
+    joined = "_".join(_WORDS.findall(name))
+    return any(tool in (own, "_".join(_WORDS.findall(own))) for tool in WEB_TOOLS) or any(
+        joined == tool or ("_" in tool and joined.endswith(f"_{tool}")) for tool in WEB_TOOLS
+    )
 
 
 def _plain(name: str) -> str:
@@ -62,8 +89,3 @@ def _server_of(name: str) -> str | None:
     if not name.startswith(_MCP):
         return None
     return name.removeprefix(_MCP).partition("__")[0]
-
-
-def _last(name: str) -> str:
-    """The tool's own name, without the server's."""
-    return name.rpartition("__")[2] if name.startswith(_MCP) else name

@@ -66,7 +66,16 @@ _LINK = re.compile(r"!?\[([^\[\]]{0,1000})\]\([^()]{0,1000}\)|!?\[([^\[\]]{0,100
 _FOOTNOTE = re.compile(r"\[\^[^\[\]]{1,100}\]")
 _BOX = re.compile(r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])?[ \t]*\[[ xX]\](?=\s)", re.MULTILINE)
 _DIACRITIC = re.compile("[\u0300-\u036f]")
-_SENTENCE_END = re.compile("(?<=[.!?;:])\\s+|[\u3002\uff01\uff1f\uff1b]|\\n+|\\s[|\u2013\u2014-]\\s|\\s*\\|\\s*")
+_SENTENCE_END = re.compile(
+    "(?<=[.!?;:])\\s+|[\u3002\uff01\uff1f\uff1b]|\\n+|\\s(?:[|\u2013\u2014-]|-{2,3})\\s|\\s*\\|\\s*"
+)
+_ASIDE = re.compile(
+    r"\]\([^()\s]*\s+[\"'(]([^\"')]{1,2000})|^[ \t>]*\[[^\[\]]{1,200}\]:[ \t]*\S+\s+[\"'(](.{1,2000}?)[\"')]?[ \t]*$|"
+    r"=\s*\"([^\"]{1,2000})\"|=\s*'([^']{1,2000})'|<!--(.{1,2000}?)-->",
+    re.MULTILINE | re.DOTALL,
+)
+"""Words that are not shown and can be read: titles of links, definitions of links, attributes, comments."""
+
 _MIN_WORDS, _MIN_BYTES = 3, 24
 """A statement that is compared by itself: shorter ones, such as "not yet", occur in many texts."""
 _LONE = re.compile(r"(?<!\S)[^\w\s]+(?!\S)")
@@ -120,8 +129,12 @@ def statements(text: str) -> tuple[str, ...]:
     Only those of three words (24 bytes in scripts without spaces) or more.
     """
     parts = [part.strip() for part in _SENTENCE_END.split(text)]
+    parts = parts if len(parts) > 1 else []
+    for match in _ASIDE.finditer(text):
+        aside = next(group for group in match.groups() if group is not None)
+        parts += [aside.strip(), *(part.strip() for part in _SENTENCE_END.split(aside))]
     kept = [part for part in parts if len(part.split()) >= _MIN_WORDS or len(part.encode()) >= _MIN_BYTES]
-    return tuple(dict.fromkeys(kept)) if len(parts) > 1 else ()
+    return tuple(dict.fromkeys(kept))
 
 
 def mark(key: bytes, text: str) -> Mark:

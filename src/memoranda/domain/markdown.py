@@ -145,6 +145,12 @@ def _trail(headings: tuple[Heading, ...]) -> list[tuple[int, str]]:
     return trail
 
 
+def front_matter_end(text: str) -> int:
+    """Return where front matter ends, with its line's end; 0 where there is none."""
+    end = _body_offset(text)
+    return end if end > 1 or (end and not text.startswith(_BOM)) else 0
+
+
 def _body_offset(text: str) -> int:
     """Where Markdown begins: after a byte order mark and front matter."""
     start = 1 if text.startswith(_BOM) else 0

@@ -5,12 +5,23 @@ Taint is sticky: only a new session is clean again.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
+from memoranda.domain.fingerprint import INVISIBLE
 from memoranda.domain.scope import Scope
 
 Audience = Literal["private", "shared"]
+
+_ID = re.compile(r"ses_[0-9a-z]+")
+
+
+def sessions_named(text: str) -> tuple[str, ...]:
+    """Return the ids of sessions in a text, whatever is around them and in whatever case they are written."""
+    plain = unicodedata.normalize("NFKC", text).translate(INVISIBLE).casefold()
+    return tuple(dict.fromkeys(_ID.findall(plain)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,9 @@ from memoranda.domain.markdown import Document
 
 _PLACEHOLDER = re.compile(r"<!-- memoranda:withheld ([0-9a-f]{32}) -->")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
+REVIEW = "review:"
+"""Beginning of the reason of a record that is withheld until a person has read it."""
+
 HELD_HEADING = "review:heading"
 """Why a heading is withheld that nobody has read."""
 

@@ -182,7 +182,7 @@ class Agent(Recorder, CoreMemory, Recollection):
     def checkpoints(self, *, limit: int = 20, path_contains: str = "") -> tuple[Checkpoint, ...]:
         """Return this scope's newest checkpoints (at most 100)."""
         self._guard()
-        return checkpoints.listed(self._parts.stores, self.scope, limit=limit, path_contains=path_contains)
+        return checkpoints.listed(self._parts.stores, self.viewer, limit=limit, path_contains=path_contains)
 
     def restore(self, checkpoint_id: str) -> BatchOutcome:
         """Bring back what a change replaced. Raises NotFound for an unknown id or another scope's."""

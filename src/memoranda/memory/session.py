@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from memoranda.domain.context import Context
-from memoranda.domain.conversation import Message
+from memoranda.domain.conversation import Conversation, Message
 from memoranda.domain.episode import ROLES, Episode, EpisodeKind, Role, is_searchable
 from memoranda.domain.operation import Batch
 from memoranda.domain.outcome import BatchOutcome, Duplicate, Saved
@@ -22,6 +22,7 @@ from memoranda.memory.parts import Parts
 from memoranda.services import context, episodes, opening, session_state, sessions, talking, transcripts
 from memoranda.services.context import Talk
 from memoranda.services.episodes import Event
+from memoranda.services.erase import erasures
 from memoranda.services.inbound import defanged_if, is_memory_tool
 
 KEEP_MESSAGES = 20
@@ -38,6 +39,7 @@ class Session(Agent):
         super().__init__(parts, viewer, state.id)
         self.key = state.key
         self._lock = threading.RLock()
+        self._erased = erasures(parts.stores)
         self._conversation, self.warnings = talking.resume(parts.stores, state, parts.config.sessions)
 
     @classmethod
@@ -72,7 +74,7 @@ class Session(Agent):
     def messages(self) -> tuple[Message, ...]:
         """What a model sees of the conversation: the newest messages, oldest first, secrets redacted."""
         with self._lock:
-            found = tuple(self._conversation.messages)
+            found = tuple(self._current().messages)
         return tuple(
             replace(item, text=self._inbound(item.text)) if item.role != "assistant" else item for item in found
         )
@@ -81,6 +83,16 @@ class Session(Agent):
     def is_open_to_memory(self) -> bool:
         """Whether memory is used here: in a session that a group hears only where the settings allow it."""
         return self.audience != "shared" or self._parts.config.content_trust.shared_audience == "on"
+
+    def _current(self) -> Conversation:
+        """Return the conversation; read it from the log again where something was erased meanwhile."""
+        erased = erasures(self._parts.stores)
+        if erased != self._erased:
+            self._conversation, self.warnings = talking.resume(
+                self._parts.stores, self.state, self._parts.config.sessions
+            )
+            self._erased = erased
+        return self._conversation
 
     def _guard(self) -> None:
         if not self.is_open_to_memory:
@@ -155,11 +167,11 @@ class Session(Agent):
         with self._lock:
             state = self.state
             episode = episodes.write(
-                parts.stores, state, self._conversation, event, author=self.viewer.principal,
+                parts.stores, state, self._current(), event, author=self.viewer.principal,
                 limit=parts.config.sessions.max_messages,
             )  # fmt: skip
             if talking.is_due(parts.config.sessions, episode):
-                talking.keep(parts.stores, state, self._conversation)
+                talking.keep(parts.stores, state, self._current())
         if is_searchable(episode):
             self._embed_if_loaded(1)
         return episode
@@ -190,7 +202,7 @@ class Session(Agent):
         if not self.is_open_to_memory:
             return Context(skipped="memory is not used where a group listens")
         with self._lock:
-            return self._assemble(query, Talk(self._session_id, self._conversation, self._nonce))
+            return self._assemble(query, Talk(self._session_id, self._current(), self._nonce))
 
     @property
     def _nonce(self) -> str:
@@ -203,7 +215,7 @@ class Session(Agent):
     def checkpoint(self) -> None:
         """Keep the transcript now, whatever the policy; the last three of a session stay."""
         with self._lock:
-            talking.keep(self._parts.stores, self.state, self._conversation)
+            talking.keep(self._parts.stores, self.state, self._current())
 
     def compact(self, summary: str = "", *, keep: int = KEEP_MESSAGES) -> bool:
         """Put a summary in the place of all but the newest messages; return whether there was anything to cut.
@@ -213,7 +225,7 @@ class Session(Agent):
         """
         with self._lock:
             return talking.compact(
-                self._parts.stores, self.state, self._conversation, self._parts.config.sessions, summary=summary,
+                self._parts.stores, self.state, self._current(), self._parts.config.sessions, summary=summary,
                 keep_messages=keep, author=self.viewer.principal,
             ) is not None  # fmt: skip
 
@@ -245,7 +257,7 @@ class Session(Agent):
     def _leave(self) -> str:
         """Leave a copy for people, and drop what goes with the session."""
         parts, state = self._parts, self.state
-        path = transcripts.export(parts.stores, state, self._conversation) if self._exports else ""
+        path = transcripts.export(parts.stores, state, self._current()) if self._exports else ""
         parts.stores.transcripts.drop(state.scope, state.id)
         parts.stores.ledger.state_drop(state.id)
         return path

@@ -22,19 +22,23 @@ class ErasureLedger(Protocol):
     def derived_from(self, record_id: str) -> Sequence[str]:
         """Return the ids of records that name this one among what they derive from."""
 
+    def own_words(self, pieces: Sequence[str]) -> Sequence[str]:
+        """Return those of these pieces that the ledger itself writes, in ids, times, states and names of fields."""
+
     def scrub(
         self,
         record_ids: Sequence[str],
         pieces: Sequence[str],
         *,
+        whole: Sequence[str] = (),
         tombstones: Sequence[Tombstone],
         at: str,
         author: Principal,
     ) -> tuple[int, int]:
         """Remove pieces from every object and payload, and empty these records, in one durable transaction.
 
-        These tombstones go too. The chain stays provable: what was emptied is named by an event. Returns how many
-        objects and events were emptied or rewritten.
+        `whole` texts go only where nothing else is kept beside them. These tombstones go too. The chain stays
+        provable: what was emptied is named by an event. Returns how many objects and events were emptied or rewritten.
         """
 
     def compact(self) -> None:

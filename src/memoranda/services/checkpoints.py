@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 
 from memoranda.domain.checkpoint import Checkpoint, CheckpointReason
 from memoranda.domain.operation import Batch, Restore
@@ -10,24 +11,35 @@ from memoranda.domain.outcome import BatchOutcome
 from memoranda.domain.record import Provenance
 from memoranda.domain.report import FileDiff
 from memoranda.domain.scope import Principal, Scope, Viewer
+from memoranda.domain.withheld import MASK
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.services import gateway
 from memoranda.services.stores import Stores
-from memoranda.services.visibility import masked_text
+from memoranda.services.visibility import hides_name, masked_text
 from memoranda.services.working_file import as_known
 
 MAX_LISTED = 100
 
 
-def listed(stores: Stores, scope: Scope, *, limit: int, path_contains: str) -> tuple[Checkpoint, ...]:
-    """Return the newest checkpoints of a scope, at most 100.
+def listed(stores: Stores, viewer: Viewer, *, limit: int, path_contains: str) -> tuple[Checkpoint, ...]:
+    """Return the newest checkpoints of the viewer's scope, at most 100, without names that wait for a reader.
 
     Raises:
         InvalidInput: `limit` is not 1 to 100.
     """
     if not 1 <= limit <= MAX_LISTED:
         raise InvalidInput(f"limit {limit} is out of range: use 1 to {MAX_LISTED}")
-    return tuple(stores.ledger.checkpoints(scope, limit=limit, path_contains=path_contains))
+    found = stores.ledger.checkpoints(viewer.own, limit=limit, path_contains=path_contains)
+    return tuple(
+        replace(
+            item,
+            files=tuple(
+                replace(file, path=MASK) if hides_name(stores, viewer, viewer.own, file.path) else file
+                for file in item.files
+            ),
+        )
+        for item in found
+    )
 
 
 def find(stores: Stores, scope: Scope, checkpoint_id: str) -> Checkpoint:
@@ -104,6 +116,9 @@ def undo_preview(stores: Stores, viewer: Viewer, count: int) -> tuple[FileDiff, 
 def _diffs(stores: Stores, viewer: Viewer, states: dict[str, str]) -> tuple[FileDiff, ...]:
     found: list[FileDiff] = []
     for path, content in states.items():
+        if hides_name(stores, viewer, viewer.own, path):
+            found.append(FileDiff(MASK, ""))
+            continue
         now = as_known(stores, viewer.own, path)
         present, then = (
             masked_text(stores, viewer, viewer.own, (stores.ledger.text(name) or "") if name else "")

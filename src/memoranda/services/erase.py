@@ -20,11 +20,11 @@ from memoranda.domain.scope import OPERATOR, Principal, Scope
 from memoranda.domain.tombstone import Tombstone
 from memoranda.errors import BackendError, Conflict, InvalidInput, NotFound, RemovalsNotAccepted
 from memoranda.ports.erasure import Sweeper
-from memoranda.services import gateway, indexing, writing
+from memoranda.services import erase_log, gateway, indexing, writing
 from memoranda.services.secret_text import spoken
 from memoranda.services.stores import Stores
 from memoranda.services.sync import sync
-from memoranda.services.working_file import block_hashes, decode
+from memoranda.services.working_file import block_hashes, decode, load
 
 BEGUN, COMPLETED = "erase.begun", "erase.completed"
 
@@ -48,7 +48,8 @@ def erase(
 
     Raises:
         NotFound: there is no such record.
-        InvalidInput: both or neither of record and text are given, or the text is too short to be told from chance.
+        InvalidInput: both or neither of record and text are given, the text is too short to be told from chance, or it
+            is what the program itself writes of every change.
         Conflict: a file was changed meanwhile; nothing is lost, erase again.
         Busy: another process is using the ledger.
     """
@@ -59,8 +60,15 @@ def erase(
     with _all_scopes(stores) as scopes:
         with suppress(RemovalsNotAccepted):  # a folder that is away keeps its records, and what it holds is not here
             sync(stores, scopes, progress=progress)
-        records, pieces = _targets(stores, record_id, text, only=only)
-        if not pieces or _is_gone(stores, records, pieces):
+        records, texts = _targets(stores, record_id, text, scopes, only=only)
+        own = {*stores.ledger.own_words(texts), *erase_log.own_words(stores, scopes, texts)}
+        pieces, whole = [item for item in texts if item not in own], [item for item in texts if item in own]
+        if text and whole:
+            raise InvalidInput(
+                "this text is part of what the program itself writes of every change (a time, a name, a state, an id); "
+                "give more of the text around it, or the record's id"
+            )
+        if not texts or _is_gone(stores, records, pieces, scopes):
             return _again(stores, operator, records, pieces, sweeper, keep_tombstone=keep_tombstone)
         ids = tuple(record.id for record in records)
         _note(stores, operator, BEGUN, ids, {"records": list(ids)})
@@ -70,7 +78,10 @@ def erase(
         ids = tuple(record.id for record in records)
         if progress:
             progress("erasing from the ledger", 0, 0)
-        objects, events = stores.ledger.scrub(ids, pieces, tombstones=stones, at=stores.clock.now(), author=operator)
+        erase_log.clean(stores, scopes, pieces)
+        objects, events = stores.ledger.scrub(
+            ids, pieces, whole=whole, tombstones=stones, at=stores.clock.now(), author=operator
+        )  # fmt: skip
         _rebuild(stores, forget_vectors, progress)
         certificate = Certificate(
             what=ids, when=stores.clock.now(), who=str(operator), objects=objects, events=events,
@@ -91,10 +102,12 @@ def _all_scopes(stores: Stores) -> Iterator[list[Scope]]:
         yield scopes
 
 
-def _targets(stores: Stores, record_id: str, text: str, *, only: bool) -> tuple[list[Record], list[str]]:
+def _targets(
+    stores: Stores, record_id: str, text: str, scopes: Sequence[Scope], *, only: bool
+) -> tuple[list[Record], list[str]]:
     """Return the records that go and the texts that are looked for; no texts where they are gone already."""
     if text:
-        pieces = _spellings(stores, core_of(text))
+        pieces = _spellings(stores, core_of(text), scopes)
         return _closure(stores, [], only=only, pieces=pieces), pieces
     record = stores.ledger.record(record_id.partition("#")[0])
     if record is None:
@@ -104,22 +117,22 @@ def _targets(stores: Stores, record_id: str, text: str, *, only: bool) -> tuple[
     return _closure(stores, records, only=only, pieces=pieces), pieces
 
 
-def _spellings(stores: Stores, text: str) -> list[str]:
-    """Return a text in every form in which it stands in a file or in the ledger, and as it was given.
+def _spellings(stores: Stores, text: str, scopes: Sequence[Scope]) -> list[str]:
+    """Return a text in every form in which it stands in a file, a log or in the ledger, and as it was given.
 
     Raises:
         InvalidInput: a file's name holds it; a name is not changed by erasing.
     """
     pattern = spellings(text)
     found = {text: None}
-    for scope in sorted({*stores.documents.scopes(), *stores.ledger.scopes()}):
+    for scope in scopes:
         for path in stores.ledger.files(scope):
             if pattern.search(path) or pattern.search(spoken(path)):
                 raise InvalidInput(f"the name of a file of {scope} holds this text: rename the file, then erase again")
             read = stores.documents.read(scope, path)
             content = decode(read[0], path) if read else ""
             found |= dict.fromkeys(match.group() for match in pattern.finditer(content))
-    for kept in stores.ledger.kept_texts():
+    for kept in (*stores.ledger.kept_texts(), *erase_log.said_in_logs(stores, scopes)):
         found |= dict.fromkeys(match.group() for match in pattern.finditer(kept))
     return sorted(found, key=len, reverse=True)
 
@@ -182,11 +195,26 @@ def _leave_files(
         for path in list(stores.ledger.files(scope)):
             found = stores.documents.read(scope, path)
             content = decode(found[0], path) if found else ""
+            for held in _withheld_with(stores, scope, path, pieces):
+                _commit(stores, operator, scope, [Cut(path, held, all_matches=True, keep_value=keep_value)])
+                content = content.replace(held, "")
             cuts = [
                 Cut(path, piece, all_matches=True, keep_value=keep_value) for piece in pieces if holds(content, piece)
             ]
             for cut in cuts:
                 _commit(stores, operator, scope, [cut])
+
+
+def _withheld_with(stores: Stores, scope: Scope, path: str, pieces: Sequence[str]) -> list[str]:
+    """Return the blocks and headings that are withheld in a file and hold a text: they go whole, never in part.
+
+    What would be left of one that waits to be read would be let in without that.
+    """
+    working = load(stores, scope, path)
+    if working is None:
+        return []
+    texts = (working.document.text[start:end] for start, end in working.withheld.spans)
+    return list(dict.fromkeys(text for text in texts if any(holds(text, piece) for piece in pieces)))
 
 
 def _commit(stores: Stores, operator: Principal, scope: Scope, operations: Sequence[Operation]) -> None:
@@ -221,11 +249,11 @@ def _rebuild(stores: Stores, forget_vectors: Callable[[], None], progress: Progr
     stores.ledger.compact()
 
 
-def _is_gone(stores: Stores, records: Sequence[Record], pieces: Sequence[str]) -> bool:
-    """Whether neither ledger nor any curated file holds the texts."""
-    if any(record.status in (Status.ACTIVE, Status.WITHHELD) for record in records):
+def _is_gone(stores: Stores, records: Sequence[Record], pieces: Sequence[str], scopes: Sequence[Scope]) -> bool:
+    """Whether neither ledger nor any log or curated file holds the texts."""
+    if any(record.block_hash or record.status in (Status.ACTIVE, Status.WITHHELD) for record in records):
         return False
-    if not stores.ledger.holding(pieces).is_empty:
+    if not stores.ledger.holding(pieces).is_empty or erase_log.is_in_logs(stores, scopes, pieces):
         return False
     for scope in stores.documents.scopes():
         for path in stores.ledger.files(scope):
@@ -274,6 +302,12 @@ def pending(stores: Stores) -> bool:
     """Whether an erasure was begun and not completed."""
     newest = stores.ledger.events(scope=OPERATOR, limit=1, kind="erase")
     return bool(newest) and newest[0].kind == BEGUN
+
+
+def erasures(stores: Stores) -> int:
+    """Return the number of the newest event about erasing, 0 where there is none: who holds texts reads them anew."""
+    newest = stores.ledger.events(scope=OPERATOR, limit=1, kind="erase")
+    return newest[0].seq if newest else 0
 
 
 def ensure_clean(certificate: Certificate) -> Certificate:

@@ -29,6 +29,33 @@ def said_in_logs(stores: Stores, scopes: Sequence[Scope]) -> Iterator[str]:
             yield (stores.transcripts.read_export(scope, path) or b"").decode("utf-8", "replace")
 
 
+def is_in_logs(stores: Stores, scopes: Sequence[Scope], pieces: Sequence[str]) -> bool:
+    """Whether a log, a copy of a transcript, a checkpoint or a private value holds one of these texts."""
+    if any(holds(text, piece) for text in said_in_logs(stores, scopes) for piece in pieces):
+        return True
+    kept = (
+        data.decode("utf-8", "replace")
+        for scope in scopes
+        for session in stores.transcripts.sessions(scope)
+        for data in stores.transcripts.kept(scope, session)
+    )
+    return any(holds(text, form) for text in kept for piece in pieces for form in _in_json(piece))
+
+
+def own_words(stores: Stores, scopes: Sequence[Scope], pieces: Sequence[str]) -> set[str]:
+    """Return those of these texts that the lines of the logs hold beside what was said: names, times, ids."""
+    found: set[str] = set()
+    nothing = dict.fromkeys(_SAID, "")
+    for scope in scopes:
+        for file in stores.log.files(scope):
+            for line in (stores.log.read(scope, file.path) or b"").splitlines():
+                episode = read_line(line)
+                if episode is not None:
+                    own = line_of(replace(episode, **nothing)).decode()  # type: ignore[arg-type]  # texts all
+                    found |= {piece for piece in pieces if holds(own, piece)}
+    return found
+
+
 def clean(stores: Stores, scopes: Sequence[Scope], pieces: Sequence[str]) -> int:
     """Take texts out of all that sessions left in these scopes; return how many entries were changed."""
     wanted = tuple(pieces)
@@ -36,8 +63,9 @@ def clean(stores: Stores, scopes: Sequence[Scope], pieces: Sequence[str]) -> int
     with ExitStack() as stack:
         for scope in scopes:
             stack.enter_context(stores.log.hold(scope))
-            changed += _logs(stores, scope, wanted)
-            changed += _copies(stores, scope, wanted)
+            lines = _logs(stores, scope, wanted)
+            changed += lines + _copies(stores, scope, wanted)
+            changed += _checkpoints(stores, scope, wanted, moved=lines > 0)
     return changed + stores.ledger.state_scrub(wanted)
 
 
@@ -65,7 +93,7 @@ def _line(line: bytes, pieces: tuple[str, ...]) -> bytes:
 
 
 def _copies(stores: Stores, scope: Scope, pieces: tuple[str, ...]) -> int:
-    """Clean transcripts line by line, and drop checkpoints that hold a text: the log has what they had."""
+    """Clean the copies that were left for people."""
     changed = 0
     for path, _ in stores.transcripts.exports(scope):
         data = (stores.transcripts.read_export(scope, path) or b"").decode("utf-8", "replace")
@@ -73,9 +101,15 @@ def _copies(stores: Stores, scope: Scope, pieces: tuple[str, ...]) -> int:
         if left != data:
             stores.transcripts.replace_export(scope, path, left.encode())
             changed += 1
+    return changed
+
+
+def _checkpoints(stores: Stores, scope: Scope, pieces: tuple[str, ...], *, moved: bool) -> int:
+    """Drop checkpoints that hold a text, and all where lines have `moved`: the log has what they had."""
+    changed = 0
     for session in stores.transcripts.sessions(scope):
         kept = b"\n".join(stores.transcripts.kept(scope, session)).decode("utf-8", "replace")
-        if any(holds(kept, form) for piece in pieces for form in _in_json(piece)):
+        if moved or any(holds(kept, form) for piece in pieces for form in _in_json(piece)):
             stores.transcripts.drop(scope, session)
             changed += 1
     return changed

@@ -32,6 +32,7 @@ from memoranda.domain.outcome import BatchOutcome, Conflicted, FileChange, Outco
 from memoranda.domain.policy import may_write, may_write_file, path_allowed, text_allowed
 from memoranda.domain.record import Details
 from memoranda.domain.scope import EXTERNAL, Principal, Scope, agent_scope
+from memoranda.domain.session import sessions_named
 from memoranda.domain.withheld import placeholder_names
 from memoranda.errors import Conflict
 from memoranda.services import indexing, writing
@@ -221,9 +222,7 @@ def _held(stores: Stores, batch: Batch) -> Held | None:
         if isinstance(operation, Create | Supersede | Retier):
             evidence = operation.evidence if isinstance(operation, Retier) else operation.details.evidence
             cited += [
-                replace(batch.provenance, session_id=piece.partition("#")[0])
-                for piece in evidence
-                if piece.startswith("ses_")
+                replace(batch.provenance, session_id=name) for piece in evidence for name in sessions_named(piece)
             ]
     tainted = any(taint_of(stores, own, provenance) for provenance in cited)
     if own != batch.scope and not shares_blocks(stores, batch):

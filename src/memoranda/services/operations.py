@@ -108,13 +108,14 @@ def _cut(stores: Stores, plan: Plan, operation: Cut) -> Outcome | Waits:
     if not result.matches:
         return Refused("not_found", f"{operation.path} does not hold this text; nothing was removed")
     before = set(plan.dropped)
+    drops = plan.batch.reason == "erase"
     if not result.document.text.strip("\ufeff \t\r\n") and operation.delete_if_empty:
-        outcome = delete_file(stores, plan, operation.path)
+        outcome = delete_file(stores, plan, operation.path, Intent(drops_withheld=drops))
         if isinstance(outcome, Saved):
             outcome = Saved(removed_ids=outcome.removed_ids, matches=result.matches)
     else:
         withheld = still_withheld(stores, working, result.document)
-        settled = settle(stores, plan, working, result.document, Intent(withheld=withheld))
+        settled = settle(stores, plan, working, result.document, Intent(withheld=withheld, drops_withheld=drops))
         outcome = saved(settled, matches=result.matches)
     if isinstance(outcome, Saved) and not operation.keep_value:
         bury_dropped(stores, plan, set(plan.dropped) - before)

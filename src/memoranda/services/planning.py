@@ -9,7 +9,7 @@ from memoranda.domain.block import CORE, value_in
 from memoranda.domain.editing import is_closed
 from memoranda.domain.erasure import PLACEHOLDER, core_of
 from memoranda.domain.fingerprint import normalise
-from memoranda.domain.markdown import Document, parse
+from memoranda.domain.markdown import Document, front_matter_end, parse
 from memoranda.domain.outcome import Outcome, Refused, Saved
 from memoranda.domain.policy import RESERVED
 from memoranda.domain.reconcile import Alignment, align
@@ -18,6 +18,7 @@ from memoranda.domain.scope import EXTERNAL
 from memoranda.domain.withheld import (
     HELD_HEADING,
     NOTHING,
+    REVIEW,
     Withheld,
     also,
     also_headings,
@@ -32,9 +33,6 @@ from memoranda.services.secret_text import secret_refused, secrets_in, spoken
 from memoranda.services.steps import Revival, Step
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import WorkingFile, block_hashes
-
-REVIEW = "review:"
-"""Beginning of the reason of a record that is withheld until a person has read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +280,9 @@ def _other_words(plan: Plan, working: WorkingFile, document: Document, intent: I
         if words
     ]
     name = [spoken(working.path)] if working.state is None else []
+    front = document.text[: front_matter_end(document.text)]
+    if front and front not in working.document.text:
+        name.append(front)
     return [*name, *(heading.text for heading in document.headings if heading.text not in before), *words]
 
 

@@ -14,12 +14,11 @@ from memoranda.domain.record import Provenance, Record, Status, Trust
 from memoranda.domain.scope import Principal
 from memoranda.domain.tombstone import Tombstone
 from memoranda.domain.trust import CEILING, RETIER_TO
-from memoranda.domain.withheld import HELD_HEADING, hidden_headings, without_headings
+from memoranda.domain.withheld import HELD_HEADING, REVIEW, hidden_headings, without_headings
 from memoranda.services.evidence import resolves
 from memoranda.services.judging import Waits, bury, bury_dropped
 from memoranda.services.plan import Plan
 from memoranda.services.planning import (
-    REVIEW,
     Intent,
     delete_file,
     index_of,

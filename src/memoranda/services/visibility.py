@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from typing import Any
 
 from memoranda.domain.access import is_bound_by_rejection, may, visible
-from memoranda.domain.markdown import parse
-from memoranda.domain.record import Record
+from memoranda.domain.markdown import front_matter_end, parse
+from memoranda.domain.record import Record, Status
 from memoranda.domain.report import Event
 from memoranda.domain.scope import Scope, Viewer
-from memoranda.domain.withheld import MASK
+from memoranda.domain.withheld import MASK, REVIEW
 from memoranda.services.stores import Stores
 from memoranda.services.working_file import readable_text
 
@@ -45,16 +47,32 @@ def may_see(stores: Stores, viewer: Viewer, record: Record) -> bool:
 
 
 def masked_text(stores: Stores, viewer: Viewer, scope: Scope, text: str) -> str:
-    """Return a kept content as a viewer may see it: for a model, rejected blocks are blanked out."""
-    if not is_bound_by_rejection(viewer.principal) or not stores.ledger.has_tombstones(scope):
+    """Return a kept content as a viewer may see it: for a model, rejected blocks and front matter are blanked out.
+
+    Front matter is for programs; it is no record, so that nobody knows who wrote it.
+    """
+    if not is_bound_by_rejection(viewer.principal):
         return text
     parts: list[str] = []
-    position = 0
+    position = front_matter_end(text)
+    if position:
+        parts.append(f"{MASK}\n")
+    has_tombstones = stores.ledger.has_tombstones(scope)
     for block in parse(text).blocks:
-        if _is_rejected(stores, scope, block.text):
+        if has_tombstones and _is_rejected(stores, scope, block.text):
             parts.extend((text[position : block.start], MASK))
             position = block.end
     return "".join([*parts, text[position:]])
+
+
+def hides_name(stores: Stores, viewer: Viewer, scope: Scope, path: str) -> bool:
+    """Whether a file's name is kept from a model: no person has read it, and nothing in the file counts."""
+    if not is_bound_by_rejection(viewer.principal):
+        return False
+    records = stores.ledger.records_in(scope, path)
+    if any(record.status is Status.ACTIVE for record in records):
+        return False
+    return any(record.status is Status.WITHHELD and record.reason.startswith(REVIEW) for record in records)
 
 
 def shown_events(stores: Stores, viewer: Viewer, events: Sequence[Event]) -> tuple[Event, ...]:
@@ -68,4 +86,12 @@ def _is_open(stores: Stores, viewer: Viewer, event: Event) -> bool:
         return record is not None and may_see(stores, viewer, record)
     if event.kind.startswith("proposal."):  # what is offered has a title and a description
         return may(viewer, "memory.quarantine.review", viewer.own)
-    return event.kind.startswith(("batch.", "checkpoints.")) or viewer.principal.is_person
+    if event.kind.startswith("batch."):  # names of files
+        paths = _paths(json.loads(event.payload or "{}"))
+        return not any(hides_name(stores, viewer, viewer.own, path) for path in paths)
+    return event.kind.startswith("checkpoints.") or viewer.principal.is_person
+
+
+def _paths(payload: Mapping[str, Any]) -> list[str]:
+    files = [str(file[0]) for file in payload.get("files") or ()]
+    return [*map(str, payload.get("paths") or ()), *files]

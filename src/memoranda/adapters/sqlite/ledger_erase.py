@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
@@ -15,35 +14,26 @@ from memoranda.adapters.sqlite import ledger_rows as rows
 from memoranda.adapters.sqlite.connection import rows_of
 from memoranda.adapters.sqlite.ledger_replay import ERASED_EVENT
 from memoranda.adapters.sqlite.ledger_trust import PROPOSAL, SESSION
+from memoranda.adapters.sqlite.ledger_words import KEPT_KINDS, said, written
 from memoranda.adapters.sqlite.objects import Objects
-from memoranda.domain.erasure import MIN_PIECE, HeldText, Holding, core_of, holds, is_one_of, variants, without
+from memoranda.domain.erasure import MIN_PIECE, HeldText, Holding, core_of, holds, is_one_of, without
 from memoranda.domain.record import Provenance, Record, Status
 from memoranda.domain.scope import OPERATOR, Principal, Scope
 from memoranda.domain.tombstone import Tombstone
 from memoranda.errors import IntegrityError
 
-_KEPT_KINDS = ("batch.", "checkpoints.", "memory.", "operator.")
-"""Events whose payloads hold names and hashes alone, which the proof of files and checkpoints needs."""
-
 
 @dataclass(slots=True)
 class _Scrub:
-    """What one erasure does: objects with the hash of what is left ("" for nothing), and emptied events."""
+    """What one erasure does: objects with the hash of what is left ("" for nothing), and emptied events.
+
+    `pieces` go wherever they stand, `whole` only where a text is nothing else.
+    """
 
     pieces: tuple[str, ...]
+    whole: tuple[str, ...] = ()
     objects: dict[str, str] = field(default_factory=dict)
     events: list[int] = field(default_factory=list)
-
-
-def _escaped(pieces: Sequence[str]) -> list[str]:
-    """Pieces that are long enough, as they stand in JSON."""
-    return [
-        json.dumps(item, ensure_ascii=ascii_only)[1:-1]
-        for piece in pieces
-        if len(piece) >= MIN_PIECE
-        for item in variants(piece)
-        for ascii_only in (False, True)
-    ]
 
 
 class LedgerErase:
@@ -83,10 +73,23 @@ class LedgerErase:
                     containing.append(name)
             query = "SELECT id FROM records WHERE block_hash=? ORDER BY id"
             records = [str(row[0]) for name in equal for row in rows_of(db, query, (name,))]
-            escaped = _escaped(cores)
-            payloads = rows_of(db, "SELECT payload FROM events WHERE payload<>''") if escaped else []
-            events = sum(1 for (payload,) in payloads if any(item in payload for item in escaped))
+            payloads = rows_of(db, "SELECT kind, payload FROM events WHERE payload<>''")
+            told = (said(kind, payload) for kind, payload in payloads)
+            events = sum(1 for words in told if any(holds(words, piece) for piece in cores))
         return Holding(equal=tuple(equal), containing=tuple(containing), records=tuple(records), events=events)
+
+    def own_words(self, pieces: Sequence[str]) -> Sequence[str]:
+        """Return those of these pieces that the ledger itself writes: in ids, times, states, names of fields."""
+        left = [piece for piece in pieces if len(piece) >= MIN_PIECE]
+        found: set[str] = set()
+        with self._reading() as db:
+            schema = rows_of(db, "SELECT sql FROM sqlite_schema WHERE sql<>''")
+            found |= {piece for (sql,) in schema for piece in left if piece in sql}
+            query = "SELECT at, principal, kind, scope, subject, payload FROM events ORDER BY seq"
+            for *columns, kind, scope, subject, payload in rows_of(db, query):
+                words = "\n".join((*columns, kind, scope, subject, written(kind, payload)))
+                found |= {piece for piece in left if piece in words}
+        return [piece for piece in pieces if piece in found]
 
     def _readable(self, name: str) -> str:
         try:
@@ -105,13 +108,14 @@ class LedgerErase:
         record_ids: Sequence[str],
         pieces: Sequence[str],
         *,
+        whole: Sequence[str] = (),
         tombstones: Sequence[Tombstone],
         at: str,
         author: Principal,
     ) -> tuple[int, int]:
         """Remove pieces from every object and payload, and empty these records, in one durable transaction."""
         with self._writing() as db:
-            scrub = _Scrub(tuple(map(core_of, pieces)))
+            scrub = _Scrub(tuple(map(core_of, pieces)), tuple(map(core_of, whole)))
             self._scrub_objects(scrub)
             touched = self._scrub_events(db, scrub, record_ids)
             for record_id in record_ids:
@@ -131,7 +135,7 @@ class LedgerErase:
         """Rewrite every object that holds a piece; what is built on one is made whole first."""
         for name in list(self._objects.names()):
             text = self._readable(name)
-            if is_one_of(text, scrub.pieces):
+            if is_one_of(text, (*scrub.pieces, *scrub.whole)):
                 self._objects.drop(iter([name]))
                 scrub.objects[name] = ""
                 continue
@@ -145,14 +149,13 @@ class LedgerErase:
     def _scrub_events(self, db: apsw.Connection, scrub: _Scrub, record_ids: Sequence[str]) -> set[str]:
         """Empty the payloads that hold a piece, and all that describe an erased record; return their subjects."""
         touched: set[str] = set()
-        escaped = _escaped(scrub.pieces)
         erased = set(record_ids)
         query = "SELECT seq, kind, subject, payload FROM events WHERE payload<>'' ORDER BY seq"
         for seq, kind, subject, payload in rows_of(db, query):
-            if kind.startswith(_KEPT_KINDS):
+            if kind.startswith(KEPT_KINDS):
                 continue
             is_about = kind.startswith("record.") and subject in erased
-            if is_about or any(item in payload for item in escaped):
+            if is_about or any(holds(words, piece) for words in (said(kind, payload),) for piece in scrub.pieces):
                 self._empty_event(db, scrub, seq)
                 touched.add(subject)
         return touched
@@ -260,22 +263,11 @@ class LedgerErase:
 
     def _payloads(self) -> Iterator[HeldText]:
         with self._reading() as db:
-            payloads = rows_of(db, "SELECT seq, payload FROM events WHERE payload<>'' ORDER BY seq")
-        for seq, payload in payloads:
-            words = "\n".join(_words(json.loads(payload)))
+            payloads = rows_of(db, "SELECT seq, kind, payload FROM events WHERE payload<>'' ORDER BY seq")
+        for seq, kind, payload in payloads:
+            words = said(kind, payload)
             if words:
                 yield HeldText("", words, (f"event {seq}",))
-
-
-def _words(payload: Mapping[str, Any]) -> Iterator[str]:
-    """What people and models have said in a payload; the rest is names, times and hashes."""
-    for fields in (payload, payload.get("record") or {}):
-        yield from (str(fields[name]) for name in ("title", "description", "rationale", "path") if fields.get(name))
-        for name in ("tags", "heading"):
-            if name in fields:
-                yield from map(str, json.loads(fields[name]))
-    for operation in json.loads(payload["operations"]) if "operations" in payload else ():
-        yield from (str(value) for value in (operation.get("details") or {}).values())
 
 
 def _places(db: apsw.Connection, name: str) -> Iterator[str]:

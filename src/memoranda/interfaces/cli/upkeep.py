@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -66,22 +67,34 @@ def status(*, home: Home = None, as_json: AsJson = False) -> None:
 
 def _visible(report: StatusReport) -> StatusReport:
     """Leave a pinned agent its own scope of the report; a person sees everything."""
-    pinned = pinned_agent()
-    if pinned is None:
-        return report
-    own = str(agent_scope(pinned))
-    return StatusReport(
-        home=report.home,
-        embedder=report.embedder,
-        embedder_reason=report.embedder_reason,
-        scopes=tuple(scope for scope in report.scopes if scope.scope == own),
-        skipped=tuple(file for file in report.skipped if file.scope == own),
-        withheld=tuple(secret for secret in report.withheld if secret.scope == own),
-        ledger_events=report.ledger_events,
-        ledger_bytes=report.ledger_bytes,
-        index_bytes=report.index_bytes,
-        checkpoints=report.checkpoints,
+    own = _own_scope()
+    return replace(
+        report,
+        scopes=tuple(scope for scope in report.scopes if own in ("", scope.scope)),
+        skipped=tuple(file for file in report.skipped if own in ("", file.scope)),
+        withheld=tuple(secret for secret in report.withheld if own in ("", secret.scope)),
     )
+
+
+def _visible_sync(report: SyncReport) -> SyncReport:
+    own = _own_scope()
+    return replace(
+        report,
+        skipped=tuple(file for file in report.skipped if own in ("", file.scope)),
+        withheld=tuple(secret for secret in report.withheld if own in ("", secret.scope)),
+    )
+
+
+def _own_scope() -> str:
+    """Return the scope of the pinned agent, "" for a person, who sees everything."""
+    pinned = pinned_agent()
+    return "" if pinned is None else str(agent_scope(pinned))
+
+
+def _is_visible(subject: str, common: Sequence[str] = ()) -> bool:
+    """Whether a subject concerns a pinned agent: its own scope, or what every scope has in common."""
+    own = _own_scope()
+    return not own or subject in common or subject.partition(" ")[0] == own
 
 
 def _status_lines(report: StatusReport) -> Iterator[str]:
@@ -118,8 +131,11 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Check the machine and the home, and say what to do."""
+    if scan_secrets:
+        forbid_agents("--scan-secrets")
     with memoranda.open(existing_home(home)) as memory, shown() as progress:
         found = memory.scan_secrets(progress=progress) if scan_secrets else memory.doctor()
+    found = tuple(finding for finding in found if _is_visible(finding.subject, ("home", "embedder")))
     document = wire_reports.findings(found)
     Output(as_json=as_json).result(document, _doctor_lines(found))
     if document["level"] == "error":
@@ -148,8 +164,8 @@ def sync(
         forbid_agents("--accept-removals")
     pinned = pinned_agent()
     with memoranda.open(home) as memory, shown() as progress:
-        report = memory.sync(
-            accept_removals=accept_removals, progress=progress, agents=None if pinned is None else [pinned]
+        report = _visible_sync(
+            memory.sync(accept_removals=accept_removals, progress=progress, agents=None if pinned is None else [pinned])
         )
         embedded = 0 if no_embed else memory.embed(progress=progress)
     Output(as_json=as_json).result(wire_reports.sync(report, embedded=embedded), _sync_lines(report, embedded))
@@ -173,7 +189,7 @@ def _sync_lines(report: SyncReport, embedded: int = 0) -> Iterator[str]:
 def reindex(*, no_embed: NoEmbed = False, home: Home = None, as_json: AsJson = False) -> None:
     """Forget the index and build it anew from files and ledger."""
     with memoranda.open(home) as memory, shown() as progress:
-        report = memory.reindex(progress=progress)
+        report = _visible_sync(memory.reindex(progress=progress))
         embedded = 0 if no_embed else memory.embed(progress=progress)
     Output(as_json=as_json).result(wire_reports.sync(report, embedded=embedded), _sync_lines(report, embedded))
 
@@ -189,7 +205,8 @@ def watch(
     """Sync whenever a file changes, until Ctrl-C; with --json one document a line."""
     out = Output(as_json=as_json)
 
-    def on_sync(report: SyncReport) -> None:
+    def on_sync(every: SyncReport) -> None:
+        report = _visible_sync(every)
         if as_json:
             typer.echo(json.dumps(wire_reports.sync(report), ensure_ascii=False))
         elif report.files_changed or report.files_removed or report.recovered_batches:
@@ -216,7 +233,9 @@ def verify(
     """Check the ledger's chain, every file, every object and the index."""
     with memoranda.open(existing_home(home)) as memory:
         report = _verified(memory, repair=repair)
-    Output(as_json=as_json).result(wire_reports.verify(report), _verify_lines(report))
+    shown_report = replace(report, problems=tuple(item for item in report.problems if _is_visible(item.subject)))
+    elsewhere = len(report.problems) - len(shown_report.problems)
+    Output(as_json=as_json).result(wire_reports.verify(shown_report), _verify_lines(shown_report, elsewhere))
     if not report.clean:
         raise typer.Exit(TABLE[IntegrityError].exit_code)
 
@@ -226,10 +245,12 @@ def _verified(memory: Memory, *, repair: bool) -> VerifyReport:
         return memory.verify(repair=repair, progress=progress)
 
 
-def _verify_lines(report: VerifyReport) -> Iterator[str]:
+def _verify_lines(report: VerifyReport, elsewhere: int = 0) -> Iterator[str]:
     yield "checked: " + ", ".join(f"{count} {area}" for area, count in report.checked)
     for name in report.repaired:
         yield plain(f"rebuilt: {name}")
     for problem in report.problems:
         yield plain(f"{problem.area}: {problem.subject}: {problem.message}")
-    yield "clean" if report.clean else f"{len(report.problems)} problems"
+    if elsewhere:
+        yield f"{elsewhere} problems in what is not this agent's; a person sees them"
+    yield "clean" if report.clean and not elsewhere else f"{len(report.problems) + elsewhere} problems"
