@@ -72,8 +72,10 @@ def tamper(database: Path, place: Place) -> bool:
         if found is None:
             return False
         where = " AND ".join(f'"{key}" IS ?' for key in keys)
+        is_number = column in keys and isinstance(found[-1], int)
+        changed = found[-1] + 1 if is_number else flipped(found[-1])  # the highest key: one that no other row has
         connection.execute(
             f'UPDATE "{table}" SET "{column}" = ? WHERE {where}',  # noqa: S608 - the same
-            (flipped(found[-1]), *found[:-1]),
+            (changed, *found[:-1]),
         )
         return True

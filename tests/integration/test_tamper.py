@@ -56,6 +56,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tainted.tool_result("web_fetch", "a page")
         assert isinstance(tainted.save("Said by a page.").items[0], Quarantined)
         tainted.close()
+        talk = memory.agent("main").session("talk")
+        for number in range(3):
+            talk.user(f"Said at dinner, number {number}.", speaker="Ann")
         assert memory.verify().clean
     return home
 
@@ -132,8 +135,8 @@ def test_byte_in_the_index(whole: Path, copy: Path, table: str) -> None:
 
 def test_every_table_is_tampered_with(whole: Path) -> None:
     """No table of the ledger or of an index is left out but those that hold no history and no answers."""
-    assert set(tables(whole / LEDGER)) == {*LEDGER_TABLES, "intents", "skipped", "usage"}
-    assert set(tables(whole / INDEX)) == {*INDEX_TABLES, *WORDS, "meta"}
+    assert set(tables(whole / LEDGER)) == {*LEDGER_TABLES, "intents", "skipped", "usage", "session_state", "injections"}
+    assert set(tables(whole / INDEX)) == {*INDEX_TABLES, *WORDS, "meta", "logs"}
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,9 @@ VERBS = {
     "update", "forget",
     "review list", "review show", "review diff", "review approve", "review reject", "proposals", "adopt", "retier",
     "operator set", "operator status", "session list", "session open", "session tool-result", "session reset",
-    "session close", "erase", "export", "import",
+    "session close", "session say", "session messages", "session compact", "erase", "export", "import",
+    "import-transcript", "context", "timeframe", "injections", "blocks list", "blocks show", "blocks set",
+    "blocks append", "blocks replace",
 }  # fmt: skip
 
 

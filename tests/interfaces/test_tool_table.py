@@ -107,13 +107,21 @@ def test_another_agents_memory_is_nowhere(memory: Memory) -> None:
     assert call(memory, "a-b", "memory_search", query="green tea")["results"][0]["text"].strip() == TEA
 
 
-def test_policy_decides_what_is_offered() -> None:
-    """Writing tools go with agent_write_mode off, all tools with a style that has none."""
-    every = {tool.name for tool in offered(style="hybrid", agent_write_mode="hybrid")}
-    reading = {tool.name for tool in offered(style="search-only", agent_write_mode="off")}
+def test_policy_decides_what_is_offered(memory: Memory) -> None:
+    """Writing tools go with agent_write_mode off, all tools with a style that has none, or where a group listens."""
+    session = memory.agent("ada").session("s")
+    shared = memory.agent("ada").session("group", audience="shared")
+    assert offered(style="hybrid", agent_write_mode="hybrid", session=shared) == ()
+    every = {tool.name for tool in offered(style="hybrid", agent_write_mode="hybrid", session=session)}
+    reading = {tool.name for tool in offered(style="search-only", agent_write_mode="off", session=session)}
     assert every == {tool.name for tool in TOOLS}
-    assert every - reading == {"memory_save", "memory_delete", "checkpoint_restore", "memory", "memory_forget"}
-    without = offered(style="hybrid", agent_write_mode="hybrid", recorder_tool=False)
+    assert every - reading == {
+        "memory_save", "memory_delete", "checkpoint_restore", "memory", "memory_forget", "core_memory_append",
+        "core_memory_replace", "core_memory_set",
+    }  # fmt: skip
+    sessionless = {tool.name for tool in offered(style="hybrid", agent_write_mode="hybrid")}
+    assert every - sessionless == {"session_state"}
+    without = offered(style="hybrid", agent_write_mode="hybrid", recorder_tool=False, session=session)
     assert every - {tool.name for tool in without} == {"memory"}
     assert offered(style="off", agent_write_mode="hybrid") == ()
     assert offered(style="prompt-only", agent_write_mode="hybrid") == ()
@@ -143,7 +151,8 @@ def test_annotations_fit_what_tools_do() -> None:
         assert len(tool.description) > 80
         assert not (tool.does == "read" and tool.destructive)
     assert {tool.name for tool in TOOLS if tool.destructive} == {
-        "memory_delete", "checkpoint_restore", "memory", "memory_forget",
+        "memory_delete", "checkpoint_restore", "memory", "memory_forget", "core_memory_replace", "core_memory_set",
+        "session_state",
     }  # fmt: skip
 
 

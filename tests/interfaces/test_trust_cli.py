@@ -277,3 +277,18 @@ def test_doctor_finds_secrets_that_are_stored(cli: CommandLine) -> None:
     assert found.code != 0
     assert "memory/s.md:1: a secret (password) is withheld" in found.out
     assert "Xk9" not in found.out + found.err
+
+
+def test_a_pinned_agent_is_told_of_nothing_but_its_own(cli: CommandLine) -> None:
+    """Doctor, sync, reindex and verify name no file of another agent; a person is told of all."""
+    for folder in ("agents/other/memory", "agents/main/memory"):
+        (cli.home / folder).mkdir(parents=True, exist_ok=True)
+        (cli.home / folder / f"{folder.split('/')[1]} plans.md").write_bytes(b"\xff\xfe\x00bad")
+    cli("sync")
+    for verb in (("doctor",), ("status",), ("sync",), ("reindex",)):
+        mine, every = cli(*verb, **AS_AGENT), cli(*verb)
+        assert "other plans" not in mine.out, verb
+        assert "main plans" in mine.out, verb
+        assert "other plans" in every.out, verb
+    assert cli("doctor", "--scan-secrets", **AS_AGENT).code == TABLE[Denied].exit_code
+    assert cli("doctor", "--scan-secrets").code == 0

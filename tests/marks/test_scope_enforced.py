@@ -33,14 +33,23 @@ READS: dict[str, Read] = {
     "proposals": lambda agent, _: agent.proposals(pending=False),
     "sessions": lambda agent, _: agent.sessions(),
     "forget": lambda agent, _: agent.forget(SECRET, dry_run=True),
+    "timeframe": lambda agent, _: agent.timeframe("today"),
+    "around": lambda agent, known: agent.around(known["turn"]),
+    "injections": lambda agent, _: agent.injections(),
+    "blocks": lambda agent, _: agent.blocks(),
+    "context": lambda agent, _: agent.context("aardvark locker"),
 }
 """Every public method that reads memory, and how it is asked for what belongs to another."""
 
 WRITES = {
     "save", "delete", "remember", "update", "remove", "propose_to_team", "restore", "undo", "confirm_forget",
-    "session",
+    "session", "core_append", "core_replace", "core_set",
 }  # fmt: skip
-OF_A_SESSION = {"begin", "tool_result", "receive", "renew", "close"}
+OF_A_SESSION = {
+    "begin", "tool_result", "receive", "reset", "close", "say", "user", "assistant", "tool_call", "note", "refresh",
+    "checkpoint", "compact", "new", "state_get", "state_set", "state_delete", "state_list", "state_clear", "messages",
+    "is_open_to_memory",
+}  # fmt: skip
 FACTS = {"scope", "id", "key", "state", "tainted", "audience", "viewer"}
 
 
@@ -61,12 +70,18 @@ def prepared(memory: Memory) -> dict[str, str]:
     ann = memory.agent("ann")
     item = ann.remember(SECRET).items[0]
     assert isinstance(item, Saved)
-    ann.session("morning")
+    morning = ann.session("morning")
+    ann.core_append("human", "Feeds an aardvark.")
+    morning.user("Where does the aardvark sleep?")
+    morning.assistant("The aardvark sleeps in a locker.")
+    morning.state_set("steps", "place", "aardvark")
+    morning.context("aardvark locker")
+    turn = next(hit for hit in ann.search("aardvark sleep", limit=64, min_score=0).hits if hit.turn)
     ann.save("The aardvark's locker is painted.", file="memory/notes.md")
     mine = memory.person("ann").save("A person's aardvark.", file="memory/person.md").items[0]
     assert isinstance(mine, Saved)
     ann.remove(mine.record_ids[0])
-    return {"record": item.record_ids[0], "checkpoint": ann.checkpoints(limit=9)[-1].id}
+    return {"record": item.record_ids[0], "checkpoint": ann.checkpoints(limit=9)[-1].id, "turn": turn.record_id}
 
 
 @pytest.mark.parametrize("name", READS)
@@ -79,7 +94,7 @@ def test_no_read_path_crosses_scopes(tmp_path: Path, name: str) -> None:
             "agent:ann" in own
             or "aardvark" in own
             or "morning" in own
-            or own.startswith(("'cp_", "(Proposal(id='prp_"))
+            or own.startswith(("'cp_", "(Proposal(id='prp_", "[Injection("))
         ), name
         for twin in TWINS[1:]:
             memory.agent(twin).save("Nothing of note.", file="memory/notes.md")
@@ -107,9 +122,15 @@ def test_no_tool_crosses_scopes(tmp_path: Path, tool: str) -> None:
             "checkpoint_restore": {"id": known["checkpoint"]},
             "memory_forget": {"request": known["record"]},
             "memory": {"action": "update", "memory_id": known["record"], "body": "Taken over."},
+            "recall_search": {"query": "aardvark locker"},
+            "recall_timeframe": {"date": "today"},
+            "core_memory_append": {"block": "human", "text": "Taken over."},
+            "core_memory_replace": {"block": "human", "old": "Feeds an aardvark.", "new": "Taken over."},
+            "core_memory_set": {"block": "human", "value": "Taken over."},
+            "session_state": {"operation": "get", "namespace": "steps", "key": "place"},
         }
         for twin in TWINS[1:]:
-            caller = tools.Caller(memory.agent(twin))
+            caller = tools.Caller(memory.agent(twin).session("morning"))
             try:
                 answer = repr(tools.call(tools.TOOLS, tool, caller, arguments[tool]))
             except MemorandaError as error:
@@ -117,8 +138,10 @@ def test_no_tool_crosses_scopes(tmp_path: Path, tool: str) -> None:
             assert "aardvark" not in answer
             assert "agent:ann" not in answer
         assert (tmp_path / "agents/ann/memory/notes.md").read_bytes() == before
-        mine = tools.call(tools.TOOLS, "memory_search", tools.Caller(memory.agent("ann")), {"query": "aardvark"})
-        assert "aardvark" in repr(mine)
+        assert "Feeds an aardvark." in (tmp_path / "agents/ann/core.md").read_text(encoding="utf-8")
+        mine = tools.Caller(memory.agent("ann").session("morning"))
+        for name in ("memory_search", "recall_search", "recall_timeframe", "session_state"):
+            assert "aardvark" in repr(tools.call(tools.TOOLS, name, mine, arguments[name])), name
 
 
 def test_unknown_and_foreign_ids_look_alike(tmp_path: Path) -> None:

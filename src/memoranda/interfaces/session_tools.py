@@ -53,7 +53,9 @@ CORE_REPLACE_PROPERTIES: dict[str, schema.Schema] = {
     "old": {"type": "string", "minLength": 1, "maxLength": _TEXT_CHARS, "description": "The text that is there now"},
     "new": {"type": "string", "maxLength": _TEXT_CHARS, "description": "What to put in its place; empty to delete"},
 }
-CORE_SET = "Write one of your core blocks anew. Lines that stay the same keep their history."
+CORE_SET = (
+    "Write one of your core blocks anew, for instance to make it shorter. Lines that stay the same keep their history."
+)
 CORE_SET_PROPERTIES: dict[str, schema.Schema] = {
     "block": _BLOCK,
     "value": {"type": "string", "maxLength": _TEXT_CHARS, "description": "The block's whole new value"},

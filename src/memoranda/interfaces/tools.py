@@ -356,7 +356,8 @@ TOOLS: tuple[Tool, ...] = (
         description=session_tools.SESSION_STATE,
         properties=session_tools.SESSION_STATE_PROPERTIES,
         required=("operation", "namespace"),
-        does="read",
+        does="write",
+        destructive=True,
         handler=session_tools.session_state,
     ),
 )
@@ -367,14 +368,16 @@ def offered(
 ) -> tuple[Tool, ...]:
     """Return what the settings and the session allow.
 
-    No tool with style `off` or `prompt-only`, or where a group listens and memory is not for it; no writing with `off`;
-    no `memory` where the recorder is switched off; `session_state` only with a session.
+    No tool with style `off` or `prompt-only`, or where a group listens and memory is not for it; no writing of memory
+    with `off`; no `memory` where the recorder is switched off; `session_state` only with a session.
     """
     if style in ("off", "prompt-only") or (session is not None and not session.is_open_to_memory):
         return ()
     left_out = {RECORDER} if not recorder_tool else set()
     left_out |= {SESSION_STATE} if session is None else set()
-    writable = tuple(tool for tool in TOOLS if tool.does == "read" or agent_write_mode != "off")
+    writable = tuple(
+        tool for tool in TOOLS if tool.does == "read" or agent_write_mode != "off" or tool.name == SESSION_STATE
+    )
     return tuple(tool for tool in writable if tool.name not in left_out)
 
 

@@ -100,16 +100,23 @@ def recall(
             meaning=meaning,
             journal=journal,
         )
-        ranked = _fused(candidates, query, meaning, now)
-        if query.grain == "session":
-            lengths = {(s, name): n for s in scopes for name, n in index.session_lengths(s).items()}
-            ranked = ranking.by_session(ranked, words, lengths)
+        ranked = _of_sessions(index, scopes, query, words, _fused(candidates, query, meaning, now))
     journal.step("search")
     relevant = not candidates or not words.terms or ranking.is_relevant(candidates, query.min_score)
     hits = tuple(_hits(ranked, query, _Finder(viewer, locate, turns), journal)) if relevant else ()
     journal.step("files")
     trace = _trace(query, words, scopes, meaning, candidates, journal)
     return RecallResult(hits=hits, mode=_mode(meaning), trace=trace, relevant=relevant)
+
+
+def _of_sessions(
+    index: SearchIndex, scopes: Sequence[Scope], query: Query, words: ParsedQuery, ranked: list[Ranked]
+) -> list[Ranked]:
+    """At grain `session` let what whole sessions say count."""
+    if query.grain != "session":
+        return ranked
+    lengths = {(scope, name): count for scope in scopes for name, count in index.session_lengths(scope).items()}
+    return ranking.by_session(ranked, words, lengths)
 
 
 def _of_grain(query: Query) -> Filters:
