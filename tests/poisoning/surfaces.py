@@ -323,6 +323,106 @@ def tool_forget(scene: Scene, text: str) -> None:
         tool_save(scene, text)
 
 
+def user_turn(scene: Scene, text: str) -> None:
+    """The user pastes the page into the conversation."""
+    scene.session().user(text)
+
+
+def assistant_turn(scene: Scene, text: str) -> None:
+    """The model says what the page told it."""
+    scene.session().assistant(text)
+
+
+def result_turn(scene: Scene, text: str) -> None:
+    """The page itself is in the conversation; the control is a turn beside a result of a trusted tool."""
+    session = scene.memory.agent("ann").session("results")
+    if scene.taint:
+        session.tool_result("web_fetch", text)
+    else:
+        session.tool_result("read_file", "nothing")
+        session.assistant(text)
+
+
+def decision(scene: Scene, text: str) -> None:
+    """The host notes a decision that the page asked for."""
+    scene.session().note("decision", text)
+
+
+def summary(scene: Scene, text: str) -> None:
+    """The page is in the summary of a compaction; the control as well."""
+    session = scene.session()
+    session.user("Hello there.")
+    session.compact(text, keep=0)
+
+
+def left_copy(scene: Scene, text: str) -> None:
+    """A session ends and leaves a copy of its transcript; what is said next is clean."""
+    session = scene.session()
+    session.assistant(text)
+    session.reset()
+
+
+def kept_transcript(scene: Scene, text: str) -> None:
+    """A transcript is kept and a later process goes on with it."""
+    session = scene.session()
+    session.assistant(text)
+    session.checkpoint()
+    again = scene.memory.agent("ann").session(session.key)
+    assert text in again.messages[-1].text
+    again.save(text)
+
+
+def block_append(scene: Scene, text: str) -> None:
+    """A line for a core block."""
+    scene.session().core_append("human", text)
+
+
+def block_replace(scene: Scene, text: str) -> None:
+    """A core block's line is changed."""
+    scene.memory.person("ann").core_set("human", "A line of the person's.")
+    scene.session().core_replace(
+        "human", "A line of the person's.", text
+    ) if scene.taint else scene.session().core_append("human", text)
+
+
+def block_set(scene: Scene, text: str) -> None:
+    """A core block is written anew."""
+    scene.session().core_set("human", text)
+
+
+def shared_block(scene: Scene, text: str) -> None:
+    """A line for a block that every agent has."""
+    scene.session().core_append("rules", text)
+
+
+def block_tool(scene: Scene, text: str) -> None:
+    """A core block by its tool."""
+    _tool(scene, "core_memory_append", {"block": "human", "text": text})
+
+
+def block_by_hand(scene: Scene, text: str) -> None:
+    """The agent's shell edits the core blocks."""
+    session = scene.session()
+    if not scene.taint:
+        session.close()
+        scene.memory.sync()
+    write(scene.folder / "agents/ann", "core.md", f"# human\n\n{text}\n")
+    scene.memory.sync()
+
+
+def imported(scene: Scene, text: str) -> None:
+    """A transcript of another tool in which a page was read before the words were said."""
+    said: list[dict[str, object]] = [{"role": "user", "content": "What does it say?"}]
+    if scene.taint:
+        call = {"id": "c1", "type": "function", "function": {"name": "web_fetch", "arguments": "{}"}}
+        said += [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c1", "content": text},
+        ]
+    said.append({"role": "assistant", "content": text})
+    scene.memory.import_transcript("ann", json.dumps(said).encode(), key="old talk")
+
+
 Surface = Callable[[Scene, str], None]
 
 SURFACES: dict[str, Surface] = {
@@ -331,7 +431,8 @@ SURFACES: dict[str, Surface] = {
         save, replace, remember, remember_title, remember_tags, update, propose, sessionless, other_key, message, chain,
         unknown_sender, distiller, steward, evidence, hand_edit, late_edit, rejected_edit, restore, undo, archive,
         forged_archive, tool_save, tool_memory, cli, tool_name, shared, delete, forget, delete_file, overwrite, remove,
-        alter, tool_delete, tool_forget,
+        alter, tool_delete, tool_forget, user_turn, assistant_turn, result_turn, decision, summary, left_copy,
+        kept_transcript, block_append, block_replace, block_set, shared_block, block_tool, block_by_hand, imported,
     )
 }  # fmt: skip
 
@@ -355,8 +456,16 @@ def model_views(memory: Memory, words: str) -> list[str]:
             seen += [repr(hit) for hit in (*found.hits, *past.hits)]
         for hit in agent.search("", limit=64).hits:
             seen.append(repr(agent.get(hit.chunk_id)))
-            seen.append(repr(agent.history(hit.record_id)))
+            look = agent.history if hit.turn is None else agent.around
+            seen.append(repr(look(hit.record_id)))
         seen += [repr(event) for event in agent.log(limit=1_000)]
+        seen += [repr(agent.timeframe(first="yesterday", last="today")), repr(agent.injections(limit=1_000))]
+        if agent.viewer.principal.kind == "agent":
+            seen += [
+                repr(agent.blocks()),
+                repr(agent.context(words)),
+                repr(agent.context("trust remember honest note")),
+            ]
         for checkpoint in agent.checkpoints(limit=100):
             seen.append(repr(checkpoint))
             with suppress(MemorandaError):

@@ -19,11 +19,15 @@ from tests.poisoning.surfaces import SURFACES, VICTIM, Scene, model_views, run
 CORPUS: list[dict[str, Any]] = json.loads(
     Path(__file__).with_name("corpus.json").read_text(encoding="utf-8")
 )["attacks"]  # fmt: skip
-ON_DISK_BY_DESIGN = {"hand_edit", "late_edit", "rejected_edit"}
+ON_DISK_BY_DESIGN = {"hand_edit", "late_edit", "rejected_edit", "block_by_hand"}
 """Surfaces where the words stand in the file already, put there by the agent's own shell: they are withheld there."""
+
+IN_LOG_ALONE = {"user_turn", "assistant_turn", "result_turn", "decision", "summary", "imported"}
+"""Surfaces whose honest words are memory by being in the log."""
 
 TEAM = '[teams.web]\nmembers = ["ann", "bob"]\n[memory.content_trust]\ntrusted_mcp_servers = ["files"]\n'
 TEAM += 'trusted_tools = ["read_file"]\n'
+TEAM += '[[memory.core.blocks]]\nlabel = "human"\n[[memory.core.blocks]]\nlabel = "rules"\nshared = true\n'
 
 
 def ids(attack: dict[str, Any]) -> str:
@@ -54,8 +58,8 @@ def scene(folder: Path, *, taint: bool, arguments: dict[str, str | None]) -> Ite
 
 
 def on_disk(folder: Path) -> str:
-    """Everything in the workspaces, byte for byte."""
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and ".state" not in path.parts)
+    """Everything in the workspaces, byte for byte, but for the logs: they hold all that was said."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not {".state", "log"} & set(path.parts))
     return "\n".join(path.read_bytes().decode("utf-8", "replace") for path in files)
 
 
@@ -86,7 +90,7 @@ def test_an_attack_comes_to_nothing_and_its_control_arrives(tmp_path: Path, atta
     with scene(tmp_path / "honest", taint=False, arguments=arguments) as honest:
         assert run(attack["surface"], honest, attack["control"]) == "done"
         goal = honest.other or honest.memory
-        assert attack["control"] in on_disk(goal.home) or attack["surface"] == "remember_tags"
+        assert attack["control"] in on_disk(goal.home) or attack["surface"] in {"remember_tags", *IN_LOG_ALONE}
         assert any(attack["control"] in view for view in model_views(goal, attack["control"]))
 
 
