@@ -1,7 +1,7 @@
 """Whatever order of writes, edits, rulings, erasures, archives and crashes: the laws of the product hold.
 
 The model beside the home is small: which texts should be memory, which wait, which a person has ruled out, which are
-erased. Every text is unique.
+erased, which were said in a session that had read nothing untrusted, and which after it had. Every text is unique.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import memoranda
+from memoranda.domain.episode import EpisodeKind
+from memoranda.domain.erasure import PLACEHOLDER
 from memoranda.domain.markdown import parse
 from memoranda.domain.outcome import Quarantined, Refused, Saved
+from memoranda.domain.query import Filters
 from memoranda.errors import MemorandaError, Ruled
 from memoranda.memory import Memory
 from tests.homes import KEYWORDS_ONLY
 
 PATHS = ("MEMORY.md", "memory/a.md")
+FILES = (*PATHS, "core.md")
 EXAMPLES = int(os.environ.get("ANY_ORDER_EXAMPLES", "12"))
 
 
@@ -47,6 +51,8 @@ class Laws(RuleBasedStateMachine):
         self.waiting: dict[str, str] = {}
         self.ruled_out: set[str] = set()
         self.erased: set[str] = set()
+        self.said: set[str] = set()
+        self.unheard: set[str] = set()
         self.tainted_open = False
 
     def teardown(self) -> None:
@@ -63,7 +69,7 @@ class Laws(RuleBasedStateMachine):
     def files(self) -> set[str]:
         """The blocks that stand in the files now."""
         found: set[str] = set()
-        for path in PATHS:
+        for path in FILES:
             with contextlib.suppress(FileNotFoundError):
                 text = (self.folder / path).read_text(encoding="utf-8")
                 found.update(block.text for block in parse(text).blocks)
@@ -89,6 +95,40 @@ class Laws(RuleBasedStateMachine):
         if not person and self.tainted_open:
             assert isinstance(item, Quarantined)
             self.waiting[text] = item.proposal_id
+        else:
+            assert isinstance(item, Saved)
+            self.alive.add(text)
+
+    @rule(role=st.sampled_from(["user", "assistant"]), kept=st.booleans())
+    def talk(self, role: str, *, kept: bool) -> None:
+        """Something is said, in the session that has read a page where there is one; a transcript may be kept."""
+        session = self.memory.agent("main").session("reading" if self.tainted_open else "talk")
+        text = self.unique()
+        session.say(role, text)  # type: ignore[arg-type]  # one of the two
+        assert session.messages[-1].text == text
+        (self.unheard if session.tainted else self.said).add(text)
+        if kept:
+            session.checkpoint()
+
+    @rule(how=st.sampled_from(["compact", "reset"]))
+    def end_the_talk(self, how: str) -> None:
+        """The conversation is cut, or ends and leaves a copy: the log has it all."""
+        session = self.memory.agent("main").session("talk")
+        if how == "compact":
+            session.compact(keep=1)
+        else:
+            session.reset()
+
+    @rule()
+    def write_a_block(self) -> None:
+        """An agent adds to a core block; it waits where a session of its own is tainted."""
+        text = self.unique()
+        item = self.memory.agent("main").core_append("human", text).items[0]
+        if self.tainted_open:
+            assert isinstance(item, Quarantined)
+            self.waiting[text] = item.proposal_id
+        elif isinstance(item, Refused):
+            assert item.rule == "limit"
         else:
             assert isinstance(item, Saved)
             self.alive.add(text)
@@ -128,7 +168,7 @@ class Laws(RuleBasedStateMachine):
     def take_out(self, data: st.DataObject, how: str) -> None:
         """A person takes a text out: by delete or forget its value is ruled out, by hand it may only be offered."""
         text = data.draw(st.sampled_from(sorted(self.alive)))
-        path = next(path for path in PATHS if (self.folder / path).exists() and text in self.text_of(path))
+        path = next(path for path in FILES if (self.folder / path).exists() and text in self.text_of(path))
         person = self.memory.person("main")
         if how == "delete":
             assert person.delete(file=path, text=text).done
@@ -194,13 +234,14 @@ class Laws(RuleBasedStateMachine):
             self.alive = self.files()
             assert not self.alive & before
 
-    @precondition(lambda self: self.alive or self.waiting or self.ruled_out)
+    @precondition(lambda self: self.alive or self.waiting or self.ruled_out or self.said or self.unheard)
     @rule(data=st.data())
     def erase(self, data: st.DataObject) -> None:
-        """The operator erases a text, wherever it stands or waits."""
-        text = data.draw(st.sampled_from(sorted({*self.alive, *self.waiting, *self.ruled_out})))
+        """The operator erases a text, wherever it stands, waits or was said."""
+        known = sorted({*self.alive, *self.waiting, *self.ruled_out, *self.said, *self.unheard})
+        text = data.draw(st.sampled_from(known))
         self.memory.operator(at_terminal=True).erase(text=text)
-        for where in (self.alive, self.ruled_out):
+        for where in (self.alive, self.ruled_out, self.said, self.unheard):
             where.discard(text)
         self.waiting.pop(text, None)
         self.erased.add(text)
@@ -214,7 +255,7 @@ class Laws(RuleBasedStateMachine):
         with memoranda.open(self.root / f"{path.stem}-home", settings=KEYWORDS_ONLY) as other:
             other.import_archive(path, run="moved")
             found = {hit.text for hit in other.agent("main").search("", limit=64).hits}
-            assert found <= self.alive
+            assert found <= self.alive  # archives carry no logs
             assert len(self.alive) > 60 or found == self.alive
             for text in sorted(self.ruled_out)[:3]:
                 assert isinstance(other.job("distiller", "d", "main").save(text).items[0], Refused)
@@ -267,15 +308,37 @@ class Laws(RuleBasedStateMachine):
             return
         agent = self.memory.agent("main")
         assert self.files() == self.alive
-        found = {hit.text for hit in agent.search("", limit=64).hits}
+        found = {hit.text for hit in agent.search("", limit=64, filters=_NOTES).hits}
         assert found <= self.alive
         assert len(self.alive) > 60 or found == self.alive
         assert not self.memory.agent("mai").search("seen at dawn", min_score=0).hits
-        for text in (*list(self.waiting)[-3:], *sorted(self.ruled_out)[-3:], *sorted(self.erased)[-3:]):
+        gone = (*list(self.waiting)[-3:], *sorted(self.ruled_out)[-3:], *sorted(self.erased)[-3:])
+        for text in (*gone, *sorted(self.unheard)[-3:]):
             word = text.split()[0]
             assert not [hit for hit in agent.search(f'"{word}"', min_score=0).hits if hit.text == text]
             past = agent.search(f'"{word}"', min_score=0, as_of="2999-01-01").hits
             assert not [hit for hit in past if hit.text == text]
+
+    @invariant()
+    def what_was_said_is_found_and_no_more(self) -> None:
+        """Honest turns are in search, in the day's log and in the prompt; what waits or is gone is in none of them."""
+        if not hasattr(self, "memory"):
+            return
+        agent = self.memory.agent("main")
+        for text in sorted(self.said)[-3:]:
+            assert [hit for hit in agent.search(f'"{text.split()[0]}"', min_score=0).hits if hit.text == text]
+        day = agent.timeframe(first="yesterday", last="today")
+        told = {item.text for item in day.entries if item.kind is EpisodeKind.TURN}
+        told.discard(PLACEHOLDER)
+        assert told <= self.said
+        assert len(day.entries) > 35 or told == self.said
+        gone = {*self.waiting, *self.ruled_out, *self.erased, *self.unheard} - self.said
+        prompt = repr(agent.context(" ".join(text.split()[0] for text in sorted(gone)[-5:])))
+        assert not [text for text in gone if text in prompt]
+        blocks = (self.folder / "core.md").read_text(encoding="utf-8") if (self.folder / "core.md").exists() else ""
+        assert [text for text in self.alive if text in blocks] == [
+            text for text in self.alive if text in prompt and text in blocks
+        ]
 
     @invariant()
     def no_model_brings_back_what_is_ruled_out(self) -> None:
@@ -292,6 +355,7 @@ class Laws(RuleBasedStateMachine):
             assert self.memory.verify().problems == ()
 
 
+_NOTES = Filters(sources=frozenset({"note"}))
 _CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 Laws.TestCase.settings = settings(
     max_examples=EXAMPLES, stateful_step_count=20, deadline=None, suppress_health_check=_CHECKS

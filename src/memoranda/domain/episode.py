@@ -8,6 +8,7 @@ from datetime import date
 from enum import StrEnum
 from typing import Any, Literal
 
+from memoranda.domain.erasure import PLACEHOLDER
 from memoranda.domain.record import Kind, Provenance, Record, Trust
 from memoranda.domain.scope import Principal, Scope
 
@@ -98,7 +99,7 @@ def is_searchable(episode: Episode) -> bool:
     if episode.kind is not EpisodeKind.TURN or episode.role not in ("user", "assistant") or episode.tainted:
         return False
     said = episode.text.strip()
-    return bool(said) and said.casefold() not in _HEARTBEATS
+    return said not in ("", PLACEHOLDER) and said.casefold() not in _HEARTBEATS
 
 
 def is_for_models(episode: Episode) -> bool:

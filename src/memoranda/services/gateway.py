@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from memoranda.domain.block import CORE
 from memoranda.domain.entry import Change
 from memoranda.domain.operation import (
     MAX_OPERATIONS,
@@ -159,6 +160,10 @@ def _request_allowed(stores: Stores, batch: Batch, operation: Operation) -> Refu
     path = _path(stores, batch.scope, operation)
     if path is None:
         return None
+    if (
+        path == CORE and isinstance(operation, Cut) and not batch.author.is_bound
+    ):  # a person takes a line out of a block
+        return _text_allowed(stores, operation)
     mode_allows = None if isinstance(operation, EditBlock) else may_write_file(batch.author, path, stores.write_mode)
     return mode_allows or _place_allowed(
         stores, batch.scope, operation, path
