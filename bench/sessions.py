@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--sizes", default="", help="turns in the log, separated by commas")
     parser.add_argument("--quick", "--small", action="store_true", help="200 and 1,000 turns: a smoke test")
     arguments = parser.parse_args()
-    sizes = QUICK_SIZES if arguments.quick else SIZES
+    sizes: tuple[int, ...] = QUICK_SIZES if arguments.quick else SIZES
     if arguments.sizes:
         sizes = tuple(int(size) for size in arguments.sizes.split(","))
     transcript = QUICK_TRANSCRIPT if arguments.quick else TRANSCRIPT
