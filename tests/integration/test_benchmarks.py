@@ -20,6 +20,8 @@ BENCH = Path(__file__).parents[2] / "bench"
         ("resync", "unchanged syncs opened 0 notes"),
         ("saving", "2 processes x 3 saves into one file"),
         ("trust", "A review queue of 20"),
+        ("sessions", "append (session.user), 1,000 / open, write, fsync, close of that line, 1,000"),
+        ("prefix", "shares kept, conversation / system prompt"),
     ],
 )
 def test_benchmark_runs(name: str, says: str) -> None:
