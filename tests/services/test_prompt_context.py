@@ -115,7 +115,7 @@ def test_budgets_of_a_turn_and_a_session_hold(tmp_path: Path) -> None:
     with home(tmp_path, memory__recall__top_k=64) as memory:
         agent = memory.agent("main")
         for number in range(60):
-            filler = " ".join(f"wave{number}x{word}" for word in range(400))
+            filler = " ".join(f"волна{number}ж{word}" for word in range(400))
             agent.save(f"The lighthouse log {number}: {filler}", file=f"memory/{number}.md")
         session = agent.session("s")
         sizes, cut = [], False

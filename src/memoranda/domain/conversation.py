@@ -44,7 +44,11 @@ class Conversation:
     seen: dict[str, int] = field(default_factory=dict)
 
     def follow(self, episode: Episode, limit: int) -> None:
-        """Take in an episode of this session; at most `limit` messages stay."""
+        """Take in an episode of this session; at most `limit` messages stay.
+
+        Where there are more, a quarter goes at once: what a host sends then begins alike for many turns, and a
+        provider's prefix cache keeps it.
+        """
         if episode.position <= self.position:
             return
         self.position = episode.position
@@ -56,7 +60,7 @@ class Conversation:
             self.messages.append(message_of(episode))
         if len(self.messages) > limit:
             first = self.messages[:1] if self.messages[0].kind == SUMMARY else []
-            start = cut(self.messages, len(self.messages) - limit + len(first))
+            start = cut(self.messages, len(self.messages) - limit + limit // 4 + len(first))
             self.messages = [*first, *self.messages[start:]]
 
 

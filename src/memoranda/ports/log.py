@@ -47,8 +47,8 @@ class EpisodeLog(Protocol):
         The caller holds the scope's logs.
         """
 
-    def files(self, scope: Scope) -> Sequence[LogFile]:
-        """Return the log files, oldest day first."""
+    def files(self, scope: Scope, since: str = "") -> Sequence[LogFile]:
+        """Return the log files, oldest day first; only those from the path `since` on."""
 
     def read(self, scope: Scope, path: str, start: int = 0, end: int | None = None) -> bytes | None:
         """Return a part of a log file; None where there is no such file."""

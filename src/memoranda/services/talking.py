@@ -30,7 +30,7 @@ def resume(stores: Stores, state: SessionState, settings: SessionSettings) -> tu
             break
         warnings.append(f"checkpoint {number} of session {state.key[:40]!r} is damaged; the one before it is used")
     opened = log_path(stores.zone().day(state.opened_at))
-    for file in stores.log.files(state.scope):
+    for file in stores.log.files(state.scope, min(opened, *conversation.seen, opened)):
         if file.path >= opened or file.path in conversation.seen:
             episodes.read_on(stores, state.scope, conversation, file.path, limit=settings.max_messages)
     return conversation, tuple(warnings)
@@ -100,5 +100,5 @@ def _what_went(conversation: Conversation, at: int) -> str:
 def paths_of(stores: Stores, state: SessionState, conversation: Conversation) -> list[str]:
     """Return the log files in which a session may have written, oldest first."""
     opened = log_path(stores.zone().day(state.opened_at))
-    found = [file.path for file in stores.log.files(state.scope)]
+    found = [file.path for file in stores.log.files(state.scope, min(opened, *conversation.seen, opened))]
     return [path for path in found if day_of(path) and (path >= opened or path in conversation.seen)]

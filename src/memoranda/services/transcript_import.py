@@ -63,8 +63,8 @@ def import_transcript(
         raise InvalidInput(f"a transcript has at most {MAX_FILE_BYTES:,} bytes")
     importer = Principal("importer", run)
     parsed = parse(data, form)
-    state = _session(stores, scope, key, importer)
-    conversation, known = _so_far(stores, state)
+    state, is_new = _session(stores, scope, key, importer)
+    conversation, known = _so_far(stores, state, is_new=is_new)
     turns = tainted = written = 0
     last = ""
     for number, (event, ref) in enumerate(_named(stores, parsed.events), 1):
@@ -89,21 +89,22 @@ def import_transcript(
     )  # fmt: skip
 
 
-def _session(stores: Stores, scope: Scope, key: str, importer: Principal) -> SessionState:
-    """Return the session of this key, made and ended where there is none: nobody talks in it."""
+def _session(stores: Stores, scope: Scope, key: str, importer: Principal) -> tuple[SessionState, bool]:
+    """Return the session of this key and whether it is new: made and ended where there is none, nobody talks in it."""
     found = stores.ledger.session_last(scope, key)
     if found is None:
         opened = opening.open_session(stores, scope, key, author=importer)
         found = sessions.close(stores, opened.id, author=importer)
         stores.ledger.settle_sessions([found.id])
-    return found
+        return found, True
+    return found, False
 
 
-def _so_far(stores: Stores, state: SessionState) -> tuple[Conversation, frozenset[str]]:
+def _so_far(stores: Stores, state: SessionState, *, is_new: bool) -> tuple[Conversation, frozenset[str]]:
     """Return what the log has of a session, and the names of events that were taken in before."""
     conversation = Conversation(session=state.id)
     names: set[str] = set()
-    files = [file.path for file in stores.log.files(state.scope)]
+    files: list[str] = [] if is_new else [file.path for file in stores.log.files(state.scope)]
     for _path, _line, episode in episodes.read_all(stores, state.scope, files, session=state.id):
         names.add(episode.ref)
         conversation.position = max(conversation.position, episode.position)

@@ -74,14 +74,16 @@ class FileEpisodeLog:
                 atomic.sync_folder(target.parent)
         return end, _log_file(path, status)
 
-    def files(self, scope: Scope) -> Sequence[LogFile]:
-        """Return the log files, oldest day first."""
+    def files(self, scope: Scope, since: str = "") -> Sequence[LogFile]:
+        """Return the log files, oldest day first; only those from the path `since` on."""
         folder = Path(self._workspace(scope)) / FOLDER
         found: list[LogFile] = []
         with _errors(FOLDER):
             if folder.is_dir() and not folder.is_symlink():
                 for entry in os.scandir(folder):
                     path = f"{FOLDER}/{entry.name}"
+                    if path < since:
+                        continue
                     if entry.name.endswith(ENDING) and day_of(path) and entry.is_file(follow_symlinks=False):
                         found.append(_log_file(path, entry.stat(follow_symlinks=False)))
         return sorted(found, key=lambda file: file.path)

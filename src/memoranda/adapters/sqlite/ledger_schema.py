@@ -92,6 +92,7 @@ CREATE TABLE injections(
     id INTEGER PRIMARY KEY, at TEXT NOT NULL, scope TEXT NOT NULL, session TEXT NOT NULL, epoch INTEGER NOT NULL,
     record TEXT NOT NULL, surface TEXT NOT NULL, bytes INTEGER NOT NULL) STRICT;
 CREATE INDEX sessions_key ON sessions(scope, key, id);
+CREATE INDEX events_records ON events(scope, seq) WHERE substr(kind,1,7)='record.';
 CREATE INDEX injections_session ON injections(session, epoch, record);
 CREATE INDEX injections_scope ON injections(scope, id);
 """
