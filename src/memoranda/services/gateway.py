@@ -160,9 +160,7 @@ def _request_allowed(stores: Stores, batch: Batch, operation: Operation) -> Refu
     path = _path(stores, batch.scope, operation)
     if path is None:
         return None
-    if (
-        path == CORE and isinstance(operation, Cut) and not batch.author.is_bound
-    ):  # a person cuts a block
+    if path == CORE and isinstance(operation, Cut) and not batch.author.is_bound:  # a person cuts a block
         return _text_allowed(stores, operation)
     mode_allows = None if isinstance(operation, EditBlock) else may_write_file(batch.author, path, stores.write_mode)
     return mode_allows or _place_allowed(
