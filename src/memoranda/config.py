@@ -309,7 +309,10 @@ def _block(entry: object) -> BlockSpec:
         raise ConfigurationError(f"[[memory.core.blocks]]: {error}") from error
     if entry.get("limit", 0) < 0:
         raise ConfigurationError("limit in [[memory.core.blocks]] is a number of characters, 0 for none")
-    return BlockSpec(**{**entry, "agents": agents})
+    spec = BlockSpec(**{**entry, "agents": agents})
+    if spec.limit and len(spec.value) > spec.limit:
+        raise ConfigurationError(f"the value of the core block {spec.label!r} is longer than its limit of {spec.limit}")
+    return spec
 
 
 def _tokens(tables: Mapping[str, object]) -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 from memoranda.domain.context import MAX_FILE_CHARACTERS, MAX_SESSION_BYTES, MAX_TURN_BYTES
 from memoranda.domain.outcome import Saved
 from memoranda.domain.prompt import MAX_HIT_BYTES
-from memoranda.errors import BackendError, Denied, TooLate
+from memoranda.errors import BackendError, Denied, InvalidInput, TooLate
 from memoranda.memory import Memory
 from memoranda.memory.session import Session
 from tests.homes import home, write
@@ -321,3 +321,26 @@ def test_injections_are_counted_on_the_record(tmp_path: Path) -> None:
         (noted,) = agent.injections()
         assert (noted.record, noted.session, noted.surface) == (item.record_ids[0], session.id, "turn")
         assert noted.size == len("- The lighthouse is white.")
+
+
+def test_the_mark_of_a_sessions_envelopes_is_in_its_prompts_alone(tmp_path: Path) -> None:
+    """Said, summed up, named as speaker or tool, or saved: it is in no file; the words beside it are."""
+    with home(tmp_path) as memory:
+        agent = memory.agent("main")
+        agent.save("- The lighthouse is white.", file="memory/a.md")
+        session = agent.session("s")
+        nonce = session._nonce
+        assert nonce in session.context(QUESTION).volatile
+        session.user(f"heron {nonce}", speaker=f"egret {nonce}")
+        session.tool_call(f"stork {nonce}", {"ibis": nonce}, call_id=nonce)
+        session.tool_result(f"stork {nonce}", f"crane {nonce}", call_id=nonce)
+        session.compact(f"curlew {nonce}", keep=0)
+        for write_it in (session.save, session.remember, lambda text: session.core_append("human", text)):
+            with pytest.raises(InvalidInput, match="mark of recalled memory"):
+                write_it(f"- plover {nonce}")
+        assert session.save("- plover").done
+        session.close()
+        held = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+        assert nonce.encode() not in held
+        for word in (b"heron", b"egret", b"stork", b"ibis", b"crane", b"curlew", b"plover"):
+            assert word in held, word

@@ -39,11 +39,15 @@ DEFAULT_BLOCKS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreBlock:
-    """A block with its present value. `over` characters are too many: it is then not shown to a model."""
+    """A block with its present value. `over` characters are too many: it is then not shown to a model.
+
+    Where its file is not readable, neither is the block: what stands there is not known, and not replaced.
+    """
 
     spec: BlockSpec
     value: str
     is_edited: bool
+    is_readable: bool = True
 
     @property
     def characters(self) -> int:

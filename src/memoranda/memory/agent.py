@@ -189,7 +189,7 @@ class Agent(Recorder, CoreMemory, Recollection):
         self._guard()
         stores = self._parts.stores
         return checkpoints.restore(
-            stores, self.viewer.principal, self.scope, checkpoint_id, provenance=self._provenance("checkpoint_restore")
+            stores, self.viewer, checkpoint_id, provenance=self._provenance("checkpoint_restore")
         )
 
     def newest_checkpoint(self) -> str:

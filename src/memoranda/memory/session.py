@@ -163,7 +163,10 @@ class Session(Agent):
 
     def _write(self, event: Event) -> Episode:
         parts = self._parts
-        event = replace(event, text=event.text.replace(self._nonce, "…"))
+        clean = self._without_nonce
+        event = replace(
+            event, text=clean(event.text), speaker=clean(event.speaker), tool=clean(event.tool), call=clean(event.call)
+        )  # fmt: skip
         with self._lock:
             state = self.state
             episode = episodes.write(
@@ -176,8 +179,14 @@ class Session(Agent):
             self._embed_if_loaded(1)
         return episode
 
+    def _without_nonce(self, text: str) -> str:
+        """Leave out the mark of this session's envelopes: it is in its prompts and nowhere else."""
+        return text.replace(self._nonce, "…")
+
     def _commit_batch(self, batch: Batch) -> BatchOutcome:
         """Commit, and write down what was asked of memory: ids of what was saved, the hash of what was not."""
+        if self._nonce in repr(batch.operations):
+            raise InvalidInput("this text holds the mark of recalled memory in a prompt; leave it out")
         outcome = super()._commit_batch(batch)
         items = [
             {"outcome": type(item).__name__.lower(), "records": list(getattr(item, "record_ids", ()))}
@@ -225,7 +234,8 @@ class Session(Agent):
         """
         with self._lock:
             return talking.compact(
-                self._parts.stores, self.state, self._current(), self._parts.config.sessions, summary=summary,
+                self._parts.stores, self.state, self._current(), self._parts.config.sessions,
+                summary=self._without_nonce(summary),
                 keep_messages=keep, author=self.viewer.principal,
             ) is not None  # fmt: skip
 

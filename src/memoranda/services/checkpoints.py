@@ -10,7 +10,7 @@ from memoranda.domain.operation import Batch, Restore
 from memoranda.domain.outcome import BatchOutcome
 from memoranda.domain.record import Provenance
 from memoranda.domain.report import FileDiff
-from memoranda.domain.scope import Principal, Scope, Viewer
+from memoranda.domain.scope import REALM, Principal, Scope, Viewer
 from memoranda.domain.withheld import MASK
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.services import gateway
@@ -29,7 +29,12 @@ def listed(stores: Stores, viewer: Viewer, *, limit: int, path_contains: str) ->
     """
     if not 1 <= limit <= MAX_LISTED:
         raise InvalidInput(f"limit {limit} is out of range: use 1 to {MAX_LISTED}")
-    found = stores.ledger.checkpoints(viewer.own, limit=limit, path_contains=path_contains)
+    found = [
+        item
+        for scope in _within_reach(viewer)
+        for item in stores.ledger.checkpoints(scope, limit=limit, path_contains=path_contains)
+    ]
+    found = sorted(found, key=lambda item: item.at, reverse=True)[:limit] if viewer.principal.is_person else found
     return tuple(
         replace(
             item,
@@ -42,26 +47,31 @@ def listed(stores: Stores, viewer: Viewer, *, limit: int, path_contains: str) ->
     )
 
 
-def find(stores: Stores, scope: Scope, checkpoint_id: str) -> Checkpoint:
+def _within_reach(viewer: Viewer) -> tuple[Scope, ...]:
+    """The scopes whose changes a viewer takes back: its own, and for a person the shared one."""
+    return (viewer.own, REALM) if viewer.principal.is_person and viewer.own != REALM else (viewer.own,)
+
+
+def find(stores: Stores, viewer: Viewer, checkpoint_id: str) -> Checkpoint:
     """Return one checkpoint; raises NotFound, alike for an unknown id and for another scope's."""
-    checkpoint = stores.ledger.checkpoint(scope, checkpoint_id)
-    if checkpoint is None:
-        raise NotFound("checkpoint not found; `memoranda checkpoints` lists those there are")
-    return checkpoint
+    for scope in _within_reach(viewer):
+        checkpoint = stores.ledger.checkpoint(scope, checkpoint_id)
+        if checkpoint is not None:
+            return checkpoint
+    raise NotFound("checkpoint not found; `memoranda checkpoints` lists those there are")
 
 
-def restore(
-    stores: Stores, author: Principal, scope: Scope, checkpoint_id: str, *, provenance: Provenance
-) -> BatchOutcome:
+def restore(stores: Stores, viewer: Viewer, checkpoint_id: str, *, provenance: Provenance) -> BatchOutcome:
     """Bring every file of a checkpoint back to what it was before that change."""
-    checkpoint = find(stores, scope, checkpoint_id)
+    checkpoint = find(stores, viewer, checkpoint_id)
+    scope = Scope.parse(checkpoint.scope)
     if checkpoint.reason == "conflict":
         raise InvalidInput(
             "this checkpoint keeps a text that could not be written; read it with `memoranda diff` and save it again"
         )
     states = {file.path: file.before for file in checkpoint.files}
     gateway.observe(stores, scope, states)
-    return _bring_back(stores, author, scope, states, "restore", provenance)
+    return _bring_back(stores, viewer.principal, scope, states, "restore", provenance)
 
 
 def undo(stores: Stores, author: Principal, scope: Scope, count: int, *, provenance: Provenance) -> BatchOutcome:
@@ -101,8 +111,9 @@ def _bring_back(
 
 def diff(stores: Stores, viewer: Viewer, checkpoint_id: str) -> tuple[FileDiff, ...]:
     """Return how each file would change if the checkpoint were restored. Withheld text is left out of both sides."""
-    checkpoint = find(stores, viewer.own, checkpoint_id)
-    return _diffs(stores, viewer, {file.path: file.before for file in checkpoint.files})
+    checkpoint = find(stores, viewer, checkpoint_id)
+    scope = Scope.parse(checkpoint.scope)
+    return _diffs(stores, viewer, scope, {file.path: file.before for file in checkpoint.files})
 
 
 def undo_preview(stores: Stores, viewer: Viewer, count: int) -> tuple[FileDiff, ...]:
@@ -110,18 +121,18 @@ def undo_preview(stores: Stores, viewer: Viewer, count: int) -> tuple[FileDiff, 
     states: dict[str, str] = {}
     for checkpoint in _last(stores, viewer.own, count):
         states.update({file.path: file.before for file in checkpoint.files})
-    return _diffs(stores, viewer, states)
+    return _diffs(stores, viewer, viewer.own, states)
 
 
-def _diffs(stores: Stores, viewer: Viewer, states: dict[str, str]) -> tuple[FileDiff, ...]:
+def _diffs(stores: Stores, viewer: Viewer, scope: Scope, states: dict[str, str]) -> tuple[FileDiff, ...]:
     found: list[FileDiff] = []
     for path, content in states.items():
-        if hides_name(stores, viewer, viewer.own, path):
+        if hides_name(stores, viewer, scope, path):
             found.append(FileDiff(MASK, ""))
             continue
-        now = as_known(stores, viewer.own, path)
+        now = as_known(stores, scope, path)
         present, then = (
-            masked_text(stores, viewer, viewer.own, (stores.ledger.text(name) or "") if name else "")
+            masked_text(stores, viewer, scope, (stores.ledger.text(name) or "") if name else "")
             for name in (now.state.object if now.state else "", content)
         )
         lines = difflib.unified_diff(

@@ -108,6 +108,8 @@ def _add(stable: _Stable, name: str, text: str) -> None:
 
 def _block(item: CoreBlock) -> str:
     value = item.value
+    if not item.is_readable:
+        value = f"[not shown: {CORE} cannot be read; a person has to mend the file]"
     if item.over:
         value = (
             f"[not shown: {item.characters:,} characters of {item.spec.limit:,} allowed; "

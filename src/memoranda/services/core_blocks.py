@@ -21,12 +21,29 @@ def blocks(stores: Stores, agent: str) -> tuple[CoreBlock, ...]:
             files[scope] = visible_file(stores, scope, CORE)
         file = files[scope]
         section = section_of(_readable(file), spec.label) if file else None
-        if file is None or section is None:
+        if file is None and stores.ledger.file(scope, CORE) is not None:
+            found.append(CoreBlock(spec=spec, value="", is_edited=True, is_readable=False))
+        elif file is None or section is None:
             found.append(CoreBlock(spec=spec, value=spec.value, is_edited=False))
         else:
             value = file.text(section.start, section.end).strip("\r\n")
             found.append(CoreBlock(spec=spec, value=value, is_edited=True))
     return tuple(found)
+
+
+def too_long(stores: Stores, scope: Scope) -> tuple[CoreBlock, ...]:
+    """Return the blocks in a scope's file that are longer than their limit."""
+    file = visible_file(stores, scope, CORE)
+    if file is None:
+        return ()
+    document = _readable(file)
+    mine = [spec for spec in stores.blocks if spec.shared == (scope == REALM)]
+    found = [
+        CoreBlock(spec=spec, value=file.text(section.start, section.end).strip("\r\n"), is_edited=True)
+        for spec in mine
+        if (section := section_of(document, spec.label)) is not None
+    ]
+    return tuple(block for block in found if block.over)
 
 
 def scope_of(stores: Stores, agent: str, label: str) -> Scope:

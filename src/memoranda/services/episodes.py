@@ -218,6 +218,14 @@ def read_all(
                 yield path, number, episode
 
 
+def unreadable(stores: Stores, scope: Scope) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a scope's logs that are no episodes, as (path:line, why)."""
+    for file in stores.log.files(scope):
+        for number, line in enumerate((stores.log.read(scope, file.path) or b"").splitlines(), 1):
+            if line.strip() and read_line(line) is None:
+                yield f"{file.path}:{number}", "not a line of a log, or a torn one"
+
+
 def locate(stores: Stores, passage: Passage) -> tuple[int, int] | None:
     """Return the line of a turn, twice; None where the log no longer holds it there."""
     turn, record = passage.turn, passage.record

@@ -9,8 +9,9 @@ from memoranda.domain.block import CORE
 from memoranda.domain.record import Status
 from memoranda.domain.report import Finding, ScopeStatus, Skipped, StatusReport
 from memoranda.domain.scope import Scope
-from memoranda.services import core_blocks, erase
+from memoranda.services import core_blocks, episodes, erase
 from memoranda.services.stores import Stores
+from memoranda.services.visible_file import visible_file
 from memoranda.services.withheld import withheld_lines
 
 
@@ -66,6 +67,7 @@ def doctor(stores: Stores, report: StatusReport) -> Iterator[Finding]:
         )  # fmt: skip
     yield from _unsettled(stores)
     yield from _core_blocks(stores)
+    yield from _logs(stores)
     for scope in sorted({main, *stores.ledger.scopes()}):
         if stores.ledger.intents(scope):
             yield Finding(
@@ -100,19 +102,28 @@ def _core_blocks(stores: Stores) -> Iterator[Finding]:
     for scope in stores.ledger.scopes():
         if scope.kind not in ("agent", "realm") or stores.ledger.file(scope, CORE) is None:
             continue
+        if visible_file(stores, scope, CORE) is None:
+            yield Finding(
+                "error", f"{scope} {CORE}", "the file of core blocks cannot be read; no prompt has them",
+                "open it and save it as UTF-8, or take its last state back with `memoranda undo`",
+            )  # fmt: skip
         for label in core_blocks.odd_labels(stores, scope):
             yield Finding(
                 "warning", f"{scope} {CORE}", f"the section {label!r} is no core block and in no prompt",
                 "name it in [[memory.core.blocks]] of memoranda.toml, or move it to MEMORY.md",
             )  # fmt: skip
-        found = core_blocks.blocks(stores, scope.id) if scope.kind == "agent" else ()
-        for block in found:
-            if block.over:
-                yield Finding(
-                    "warning", f"{scope} {CORE}",
-                    f"the block {block.spec.label} has {block.over} characters too many and is in no prompt",
-                    "shorten it",
-                )  # fmt: skip
+        for block in core_blocks.too_long(stores, scope):
+            yield Finding(
+                "warning", f"{scope} {CORE}",
+                f"the block {block.spec.label} has {block.over} characters too many and is in no prompt", "shorten it",
+            )  # fmt: skip
+
+
+def _logs(stores: Stores) -> Iterator[Finding]:
+    """Lines of logs that nobody can read: they stay, and are in no answer."""
+    for scope in stores.documents.scopes():
+        for place, why in episodes.unreadable(stores, scope):
+            yield Finding("warning", f"{scope} {place}", f"not read: {why}", "mend the line, or leave it as it is")
 
 
 def _unsettled(stores: Stores) -> Iterator[Finding]:

@@ -73,7 +73,7 @@ def import_transcript(
         if ref in known:
             continue
         if event.kind == "tool_result":
-            sessions.tool_result(stores, state.id, event.tool or "unknown", server=None, policy=policy, author=importer)
+            sessions.tool_result(stores, state.id, event.tool, server=None, policy=policy, author=importer)
         made = episodes.write(
             stores, sessions.current(stores, state.id), conversation, _event(event, run, at, ref), author=importer,
             limit=settings.max_messages, has_ended=True,

@@ -125,7 +125,6 @@ def _block_line(item: CoreBlock) -> str:
     spec = item.spec
     size = f"{item.characters:,} of {spec.limit:,}" if spec.limit else f"{item.characters:,}"
     known = {"shared": spec.shared, "read-only": spec.read_only, "too long: not in the prompt": item.over}
-    known = {"shared": spec.shared, "read-only": spec.read_only, "too long: not in the prompt": item.over}
     marks = [name for name, holds in known.items() if holds]
     return plain(f"{spec.label}  {size} characters" + (f"  ({', '.join(marks)})" if marks else ""))
 
