@@ -339,6 +339,8 @@ def test_private_values_of_a_session(tmp_path: Path) -> None:
         one.reset()
         assert one.state_list("b") == ()
         assert two.state_get("a", "key") == "of two"
+        two.close()
+        assert (two.state_get("a", "key"), two.state_list("a")) == (None, ())
 
 
 def test_private_values_have_bounds_and_are_in_no_prompt(tmp_path: Path) -> None:
