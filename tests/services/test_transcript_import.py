@@ -102,8 +102,9 @@ def test_secrets_do_not_come_in(tmp_path: Path) -> None:
 def test_claude_code_and_message_lists(tmp_path: Path) -> None:
     """The branch that ends in the last line, with calls and results of tools as such; a list of messages alike."""
     base = {"sessionId": "s", "isSidechain": False, "timestamp": "2026-11-20T09:00:00Z"}
+    roof = {"role": "user", "content": "Mend the roof."}
     code = lines(
-        {**base, "type": "user", "uuid": "a", "parentUuid": None, "message": {"role": "user", "content": "Mend the roof."}},
+        {**base, "type": "user", "uuid": "a", "parentUuid": None, "message": roof},
         {**base, "type": "assistant", "uuid": "b", "parentUuid": "a", "message": {"role": "assistant", "content": [
             {"type": "text", "text": "An abandoned branch."}]}},
         {**base, "type": "assistant", "uuid": "c", "parentUuid": "a", "message": {"role": "assistant", "content": [

@@ -11,6 +11,8 @@ from memoranda.domain.episode import ROLES, Episode, EpisodeKind, Role
 
 CHECKPOINT_FORMAT = 1
 SUMMARY = "summary"
+NOTED = "memory:"
+"""Beginning of the tool in an entry that notes a memory call; no result follows it."""
 
 _SPOKEN = (EpisodeKind.TURN, EpisodeKind.TOOL_CALL, EpisodeKind.TOOL_RESULT, EpisodeKind.SYSTEM)
 
@@ -79,26 +81,39 @@ def _summary(episode: Episode) -> Message:
 def cut(messages: Sequence[Message], at: int) -> int:
     """Return the first index from `at` on where nothing before it belongs to something after it.
 
-    A tool's call and its result stay on one side. Where no such place is left, the index before the pair.
+    A tool's call and its result stay on one side, and a call that still waits for its result stays. Where no such place
+    is left, the index before the pair.
     """
-    calls = [(message.call, index) for index, message in enumerate(messages) if message.kind == "tool_call"]
-    calling = {call: index for call, index in calls if call}
-    pairs = [
-        (calling[message.call], index)
-        for index, message in enumerate(messages)
-        if message.kind == "tool_result" and message.call in calling
-    ]
+    pairs = _pairs(messages)
     index = at
-    while True:
-        crossed = [end for start, end in pairs if start < index <= end]
-        if not crossed:
-            break
+    while crossed := [end for start, end in pairs if start < index <= end]:
         index = max(crossed) + 1
-    if index < len(messages) or at >= len(messages):
+    if index < len(messages) or index == at == len(messages):
         return index
-    while at > 0 and any(start < at <= end for start, end in pairs):
-        at -= 1
-    return at
+    index = min(at, len(messages))
+    while index > 0 and any(start < index <= end for start, end in pairs):
+        index -= 1
+    return index
+
+
+def _pairs(messages: Sequence[Message]) -> list[tuple[int, int]]:
+    """Return the indexes of calls and their results; a call that waits has its result after the last message.
+
+    Without ids the first call that waits is answered first. What was said since ends the waiting.
+    """
+    waiting: dict[str, list[int]] = {}
+    pairs: list[tuple[int, int]] = []
+    said = -1
+    for index, message in enumerate(messages):
+        if message.kind == "tool_call" and not message.tool.startswith(NOTED):
+            waiting.setdefault(message.call, []).append(index)
+        elif message.kind == "tool_result" and waiting.get(message.call):
+            pairs.append((waiting[message.call].pop(0), index))
+        elif message.kind == "turn":
+            waiting.pop("", None)
+            said = index
+    left = [start for starts in waiting.values() for start in starts if start > said]
+    return pairs + [(start, len(messages)) for start in left]
 
 
 def checkpoint_of(conversation: Conversation) -> bytes:
@@ -115,8 +130,10 @@ def read_checkpoint(data: bytes, session: str) -> Conversation | None:
             return None
         messages = [Message(**item) for item in raw.pop("messages")]
         made = Conversation(messages=messages, **raw)
+        numbers = [made.position, made.epoch, *made.seen.values(), *(message.position for message in messages)]
+        names = ("text", "kind", "speaker", "tool", "call", "at")
+        texts = [*made.seen, *(getattr(message, name) for message in messages for name in names)]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    counted: list[Any] = [made.position, made.epoch, *dict(made.seen).values()]
-    whole = all(isinstance(value, int) for value in counted)
+    whole = all(type(value) is int for value in numbers) and all(isinstance(text, str) for text in texts)
     return made if whole and all(message.role in ROLES for message in messages) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, fields
-from datetime import date
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -77,6 +77,11 @@ def line_of(episode: Episode) -> bytes:
     return text.encode("utf-8", "replace") + b"\n"
 
 
+def readable(text: str) -> str:
+    """Return a text with a mark for each character that UTF-8 cannot hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def read_line(line: bytes) -> Episode | None:
     """Read a line of a log; None where it is torn or none of ours."""
     try:
@@ -85,8 +90,12 @@ def read_line(line: bytes) -> Episode | None:
         return None
     if not isinstance(raw, dict) or not _NAMES.issuperset(raw):
         return None
+    if b"\\u" in line:  # lone surrogates come in this way only
+        raw = {name: readable(value) if isinstance(value, str) else value for name, value in raw.items()}
     try:
         made = Episode(**{**raw, "kind": EpisodeKind(raw["kind"])})
+        if datetime.fromisoformat(made.at).tzinfo is None:
+            return None
     except (KeyError, TypeError, ValueError):
         return None
     texts = (made.id, made.at, made.session, made.key, made.text, made.author, made.speaker, made.tool, made.call)

@@ -94,6 +94,12 @@ class Session(Agent):
             self._erased = erased
         return self._conversation
 
+    def _open_state(self) -> SessionState:
+        state = self.state
+        if not state.is_open:
+            raise InvalidInput("this session has ended; open it again under its key")
+        return state
+
     def _guard(self) -> None:
         if not self.is_open_to_memory:
             raise Denied("memory is not used where a group listens (memory.content_trust.shared_audience is off)")
@@ -224,7 +230,7 @@ class Session(Agent):
     def checkpoint(self) -> None:
         """Keep the transcript now, whatever the policy; the last three of a session stay."""
         with self._lock:
-            talking.keep(self._parts.stores, self.state, self._current())
+            talking.keep(self._parts.stores, self._open_state(), self._current())
 
     def compact(self, summary: str = "", *, keep: int = KEEP_MESSAGES) -> bool:
         """Put a summary in the place of all but the newest messages; return whether there was anything to cut.
@@ -282,6 +288,7 @@ class Session(Agent):
 
     def state_set(self, namespace: str, key: str, value: object) -> None:
         """Keep a private value with this session: JSON, in no prompt, gone when it ends. Raises InvalidInput."""
+        self._open_state()
         session_state.put(self._parts.stores, self._session_id, namespace, key, value)
 
     def state_delete(self, namespace: str, key: str) -> bool:

@@ -34,18 +34,23 @@ class LogFile:
     stamp: int
 
 
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """A line that was added: where it begins, and the file before and after that."""
+
+    offset: int
+    before: LogFile
+    after: LogFile
+
+
 class EpisodeLog(Protocol):
     """The daily logs of all workspaces. Every failure raises BackendError."""
 
     def hold(self, scope: Scope) -> AbstractContextManager[None]:
         """Hold the right to append to the logs of a scope; raises Busy where it is not free in time."""
 
-    def append(self, scope: Scope, path: str, line: bytes) -> tuple[int, LogFile]:
-        """Add one line durably; return the offset at which it begins and the file as it is now.
-
-        A torn line before it is ended first.
-        The caller holds the scope's logs.
-        """
+    def append(self, scope: Scope, path: str, line: bytes) -> Appended:
+        """Add one line durably, once a torn line before it is ended; the caller holds the scope's logs."""
 
     def files(self, scope: Scope, since: str = "") -> Sequence[LogFile]:
         """Return the log files, oldest day first; only those from the path `since` on."""
@@ -83,3 +88,6 @@ class TranscriptStore(Protocol):
 
     def sessions(self, scope: Scope) -> Sequence[str]:
         """Return the ids of sessions that have checkpoints."""
+
+    def tidy(self, scope: Scope) -> None:
+        """Remove what writers that were killed have left half written, in the logs' folder too."""

@@ -19,6 +19,7 @@ from memoranda.domain.episode import (
     line_of,
     log_path,
     read_line,
+    readable,
 )
 from memoranda.domain.passage import Passage, Turn
 from memoranda.domain.passages import passages_of
@@ -27,14 +28,15 @@ from memoranda.domain.report import Progress
 from memoranda.domain.scope import Principal, Scope
 from memoranda.domain.session import SessionState
 from memoranda.errors import InvalidInput
-from memoranda.ports.log import LogFile, LogMark
+from memoranda.ports.log import Appended, LogFile, LogMark
 from memoranda.services.secret_text import redacted
 from memoranda.services.stores import Stores
 
 MAX_TEXT_BYTES = 1_000_000
 """A single event longer than this is refused: nobody says it, and a log is read line by line."""
 
-_LINES_AT_ONCE = 5_000
+_FILES = "__log"
+"""Namespace of a session's private values that names the files in which it has written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,23 +78,46 @@ def write(
         raise InvalidInput("this session has ended; open it again under its key")
     if len(event.text.encode("utf-8", "replace")) > MAX_TEXT_BYTES:
         raise InvalidInput(f"one event holds at most {MAX_TEXT_BYTES:,} bytes of text")
-    text, size, whole = _capped(stores, redacted(stores, event.text), event.kind)
+    text, size, whole = _capped(stores, _clean(stores, event.text), event.kind)
     made = Episode(
-        id=stores.ids.new("epi"), at=event.at or stores.clock.now(), session=state.id, key=redacted(stores, state.key),
+        id=stores.ids.new("epi"), at=event.at or stores.clock.now(), session=state.id, key=_clean(stores, state.key),
         position=0, kind=event.kind, role=event.role, text=text, author=str(author),
-        speaker=redacted(stores, event.speaker)[:200], tool=event.tool[:200], call=event.call[:200],
+        speaker=_clean(stores, event.speaker)[:200], tool=_clean(stores, event.tool)[:200],
+        call=_clean(stores, event.call)[:200],
         tainted=state.is_tainted, source=event.source, ref=event.ref, size=size, whole=whole, kept_from=event.kept_from,
     )  # fmt: skip
     path = log_path(stores.zone().day(made.at))
     with stores.log.hold(state.scope):
-        read_on(stores, state.scope, conversation, path, limit=limit)
+        if state.is_open:
+            _follow_all(stores, state, conversation, path, limit=limit)
+        else:
+            read_on(stores, state.scope, conversation, path, limit=limit)
         episode = replace(made, position=conversation.position + 1)
         line = line_of(episode)
-        offset, file = stores.log.append(state.scope, path, line)
-        conversation.seen[path] = offset + len(line)
+        added = stores.log.append(state.scope, path, line)
+        conversation.seen[path] = added.offset + len(line)
         conversation.follow(episode, limit)
-        _index(stores, state.scope, episode, line, offset, file)
+        _index(stores, state.scope, episode, line, added)
     return episode
+
+
+def _clean(stores: Stores, text: str) -> str:
+    """Return a text without secrets, as UTF-8 can hold it."""
+    return redacted(stores, readable(text))
+
+
+def _follow_all(stores: Stores, state: SessionState, conversation: Conversation, path: str, *, limit: int) -> None:
+    """Read on in every file that the session has written in, for others may have, and note that it writes in this."""
+    known = written_in(stores, state)
+    for name in sorted({*known, path}):
+        read_on(stores, state.scope, conversation, name, limit=limit)
+    if path not in known:
+        stores.ledger.state_set(state.id, _FILES, path, "1", at=stores.clock.now())
+
+
+def written_in(stores: Stores, state: SessionState) -> tuple[str, ...]:
+    """Return the log files in which an open session has written, oldest day first."""
+    return tuple(stores.ledger.state_keys(state.id, _FILES))
 
 
 def _capped(stores: Stores, text: str, kind: EpisodeKind) -> tuple[str, int, str]:
@@ -118,16 +143,19 @@ def read_on(stores: Stores, scope: Scope, conversation: Conversation, path: str,
     conversation.seen[path] = start + end
 
 
-def _index(stores: Stores, scope: Scope, episode: Episode, line: bytes, offset: int, file: LogFile) -> None:
-    """Take one new line in; where the index is behind, all of the file."""
+def _index(stores: Stores, scope: Scope, episode: Episode, line: bytes, added: Appended) -> None:
+    """Take one new line in; where the index is behind, or the file was touched meanwhile, all of the file."""
+    offset, file = added.offset, added.after
     before = stores.log_marks.get((scope, file.path))
     if before is None or before.size != offset:
         before = stores.index.logs(scope).get(file.path)
-    if (before.size if before else 0) != offset:
+    is_next = before.size == offset and before.stamp == added.before.stamp if before else offset == 0
+    if not is_next:
         _take_in(stores, scope, file, before)
         return
     lines = before.lines if before else 0
-    after = LogMark(offset + len(line), file.inode, file.stamp, stores.prints.content(line), lines + 1)
+    tail = _chained(stores, before.tail if before else "", line)
+    after = LogMark(offset + len(line), file.inode, file.stamp, tail, lines + 1)
     found = _passages(episode, scope, file.path, offset, len(line), lines + 1) if is_searchable(episode) else ()
     if stores.index.put_turns(scope, found, path=file.path, before=before, after=after):
         stores.log_marks[(scope, file.path)] = after
@@ -172,11 +200,12 @@ def _take_in(stores: Stores, scope: Scope, file: LogFile, mark: LogMark | None) 
     data = stores.log.read(scope, file.path) or b""
     end = data.rfind(b"\n") + 1
     start = mark.size if mark is not None and _only_grew(stores, data, file, mark) else 0
+    tail = mark.tail if mark is not None and start else ""
     whole = start == 0
     lines = mark.lines if mark is not None and not whole else 0
     found: list[Passage] = []
     skipped: list[tuple[str, str]] = []
-    offset, last = start, b""
+    offset = start
     for line in data[start:end].splitlines(keepends=True):
         lines += 1
         episode = read_line(line)
@@ -184,10 +213,9 @@ def _take_in(stores: Stores, scope: Scope, file: LogFile, mark: LogMark | None) 
             found.extend(_passages(episode, scope, file.path, offset, len(line), lines))
         elif episode is None and line.strip():
             skipped.append((f"{file.path}:{lines}", "not a line of a log, or a torn one"))
-        offset, last = offset + len(line), line
+        offset, tail = offset + len(line), _chained(stores, tail, line)
     if len(data) > end:
         skipped.append((f"{file.path}:{lines + 1}", "the last line is torn"))
-    tail = stores.prints.content(last) if last else (mark.tail if mark else "")
     after = LogMark(end, file.inode, file.stamp if len(data) == end == file.size else 0, tail, lines)
     stores.index.put_turns(scope, found, path=file.path, before=mark, after=after, whole=whole)
     stores.log_marks[(scope, file.path)] = after
@@ -195,11 +223,18 @@ def _take_in(stores: Stores, scope: Scope, file: LogFile, mark: LogMark | None) 
 
 
 def _only_grew(stores: Stores, data: bytes, file: LogFile, mark: LogMark) -> bool:
-    """Whether the part that was read is there still: the same file, and the same last line before the mark."""
+    """Whether the part that was read is there still: the same file, and the same lines before the mark."""
     if not mark.size or file.inode != mark.inode or len(data) < mark.size:
         return False
-    begin = data.rfind(b"\n", 0, mark.size - 1) + 1
-    return stores.prints.content(data[begin : mark.size]) == mark.tail
+    tail = ""
+    for line in data[: mark.size].splitlines(keepends=True):
+        tail = _chained(stores, tail, line)
+    return tail == mark.tail
+
+
+def _chained(stores: Stores, tail: str, line: bytes) -> str:
+    """Return the hash of a line and all lines before it."""
+    return stores.prints.content(tail.encode() + line)
 
 
 def read_all(

@@ -63,6 +63,7 @@ def clean(stores: Stores, scopes: Sequence[Scope], pieces: Sequence[str]) -> int
     with ExitStack() as stack:
         for scope in scopes:
             stack.enter_context(stores.log.hold(scope))
+            stores.transcripts.tidy(scope)
             lines = _logs(stores, scope, wanted)
             changed += lines + _copies(stores, scope, wanted)
             changed += _checkpoints(stores, scope, wanted, moved=lines > 0)

@@ -33,5 +33,6 @@ def renew(stores: Stores, session_id: str, *, author: Principal) -> SessionState
 
 
 def _settle(stores: Stores, scope: Scope) -> None:
+    stores.transcripts.tidy(scope)
     with contextlib.suppress(RemovalsNotAccepted):  # a person is asked at the next sync; what is gone stays as it was
         sync(stores, [scope])

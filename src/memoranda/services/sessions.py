@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memoranda.domain.content_trust import ContentTrust, is_untrusted
+from memoranda.domain.episode import readable
 from memoranda.domain.operation import Door
 from memoranda.domain.record import Provenance
 from memoranda.domain.scope import Principal, Scope
 from memoranda.domain.session import Audience, SessionState
 from memoranda.errors import BackendError, Conflict, InvalidInput, NotFound
+from memoranda.services.secret_text import redacted, secret_refused
 from memoranda.services.stores import Stores
 
 MAX_KEY_CHARS = 200
@@ -30,6 +32,9 @@ def open_session(
     """
     if not key.strip() or len(key) > MAX_KEY_CHARS or not key.isprintable():
         raise InvalidInput(f"a session's key is 1 to {MAX_KEY_CHARS} printable characters")
+    refused = secret_refused(stores, key)
+    if refused is not None:
+        raise InvalidInput(f"a session's key is kept and shown: {refused.message}")
     for _ in range(_ATTEMPTS):
         found = stores.ledger.session_named(scope, key)
         if found is not None and found.audience in (audience, "shared"):
@@ -64,7 +69,7 @@ def tool_result(
     The taint is durable when this returns, so that no write can come between.
     """
     if is_untrusted(tool, server, policy):
-        _taint(stores, session_id, f"tool:{tool.strip()[:100]}", author)
+        _taint(stores, session_id, f"tool:{redacted(stores, readable(tool)).strip()[:100]}", author)
     return current(stores, session_id).is_tainted
 
 

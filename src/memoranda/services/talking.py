@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memoranda.domain.conversation import Conversation, checkpoint_of, cut, read_checkpoint
-from memoranda.domain.episode import Episode, EpisodeKind, day_of, log_path
+from memoranda.domain.episode import Episode, EpisodeKind, log_path
 from memoranda.domain.scope import Principal
 from memoranda.domain.session import SessionState
 from memoranda.domain.settings import SessionSettings
@@ -19,7 +19,8 @@ KEPT_CHECKPOINTS = 3
 def resume(stores: Stores, state: SessionState, settings: SessionSettings) -> tuple[Conversation, tuple[str, ...]]:
     """Return a session's conversation as the newest whole checkpoint and the log after it have it, and warnings.
 
-    Without a checkpoint it is read from the logs since the day on which the session was opened.
+    Without a checkpoint it is read from the logs since the day on which the session was opened, and those of other days
+    in which it has written.
     """
     warnings: list[str] = []
     conversation = Conversation(session=state.id)
@@ -29,10 +30,8 @@ def resume(stores: Stores, state: SessionState, settings: SessionSettings) -> tu
             conversation = found
             break
         warnings.append(f"checkpoint {number} of session {state.key[:40]!r} is damaged; the one before it is used")
-    opened = log_path(stores.zone().day(state.opened_at))
-    for file in stores.log.files(state.scope, min(opened, *conversation.seen, opened)):
-        if file.path >= opened or file.path in conversation.seen:
-            episodes.read_on(stores, state.scope, conversation, file.path, limit=settings.max_messages)
+    for path in paths_of(stores, state, conversation):
+        episodes.read_on(stores, state.scope, conversation, path, limit=settings.max_messages)
     return conversation, tuple(warnings)
 
 
@@ -69,7 +68,7 @@ def compact(
     if keep_messages < 0:
         raise InvalidInput(f"a session cannot keep {keep_messages} messages")
     messages = conversation.messages
-    at = cut(messages, max(len(messages) - keep_messages, 0)) if keep_messages else len(messages)
+    at = cut(messages, max(len(messages) - keep_messages, 0))
     if at <= 0 or (at == 1 and messages[0].kind == "summary" and not summary):
         return None
     first = messages[at].position if at < len(messages) else conversation.position + 1
@@ -100,5 +99,5 @@ def _what_went(conversation: Conversation, at: int) -> str:
 def paths_of(stores: Stores, state: SessionState, conversation: Conversation) -> list[str]:
     """Return the log files in which a session may have written, oldest first."""
     opened = log_path(stores.zone().day(state.opened_at))
-    found = [file.path for file in stores.log.files(state.scope, min(opened, *conversation.seen, opened))]
-    return [path for path in found if day_of(path) and (path >= opened or path in conversation.seen)]
+    since = {file.path for file in stores.log.files(state.scope, opened)}
+    return sorted({*since, *conversation.seen, *episodes.written_in(stores, state)})

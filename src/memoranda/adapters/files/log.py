@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ from memoranda.adapters.files import atomic
 from memoranda.domain.episode import ENDING, FOLDER, day_of
 from memoranda.domain.scope import Scope
 from memoranda.errors import BackendError, Busy
-from memoranda.ports.log import LogFile
+from memoranda.ports.log import Appended, LogFile
 
 WAIT_SECONDS = 30.0
 _POLL_SECONDS = 0.002
@@ -23,6 +24,10 @@ _PRIVATE_FILE, _PRIVATE_FOLDER, _READ_ONLY = 0o600, 0o700, 0o400
 _EXPORTS = "memory/sessions"
 _EXPORT_NAME = re.compile(r"\d{4}-\d{2}-\d{2}-[\w-]{1,60}(?:\.\d+)?\.md")
 _EXPORT_MARK = b"<!-- memoranda:transcript"
+_TEMPORARY = re.compile(r"\.memoranda-(\d+)-[0-9a-f]{8}")
+_STALE_SECONDS = 60.0
+"""A file that is being written is younger than this: it is renamed as soon as it is whole."""
+
 _SESSION_ID = re.compile(r"ses_[0-9a-z]{1,64}")
 
 
@@ -49,7 +54,7 @@ class FileEpisodeLog:
         finally:
             lock.release()
 
-    def append(self, scope: Scope, path: str, line: bytes) -> tuple[int, LogFile]:
+    def append(self, scope: Scope, path: str, line: bytes) -> Appended:
         """Add one line durably; see the port."""
         target = self._target(scope, path)
         with _errors(path):
@@ -59,7 +64,8 @@ class FileEpisodeLog:
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
             descriptor = os.open(target, flags, _PRIVATE_FILE)
             try:
-                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                before = os.fstat(descriptor)
+                if not stat.S_ISREG(before.st_mode):
                     raise BackendError(f"{path} is not a regular file")
                 end = os.lseek(descriptor, 0, os.SEEK_END)
                 if end and _last_byte(descriptor, end) != b"\n":
@@ -72,7 +78,7 @@ class FileEpisodeLog:
                 os.close(descriptor)
             if is_new:
                 atomic.sync_folder(target.parent)
-        return end, _log_file(path, status)
+        return Appended(end, _log_file(path, before), _log_file(path, status))
 
     def files(self, scope: Scope, since: str = "") -> Sequence[LogFile]:
         """Return the log files, oldest day first; only those from the path `since` on."""
@@ -123,11 +129,11 @@ class FileTranscripts:
         folder = self._exports(scope)
         with _errors(_EXPORTS):
             _make_folder(folder)
-            for number in range(1, 10_000):
+            for number in range(_highest(folder, name) + 1, 10_000):  # a name that was used is not used again
                 target = folder / (f"{name}.md" if number == 1 else f"{name}.{number}.md")
                 if target.exists() or target.is_symlink():
                     continue
-                temporary = folder / f".memoranda-{os.getpid()}-{os.urandom(4).hex()}"
+                temporary = folder / _temporary()
                 try:
                     atomic.replace(target, temporary, expected=None, data=data, mode=_READ_ONLY)
                 except FileExistsError:
@@ -191,6 +197,16 @@ class FileTranscripts:
         names = os.listdir(folder) if folder.is_dir() else []
         return sorted({name.partition(".")[0] for name in names if name.endswith(".json")})
 
+    def tidy(self, scope: Scope) -> None:
+        """Remove what writers that were killed have left half written; see the port."""
+        folders = (self._state / scope.folder, self._exports(scope), Path(self._workspace(scope)) / FOLDER)
+        with _errors("what a killed writer left"):
+            for folder in folders:
+                for name in os.listdir(folder) if folder.is_dir() else ():
+                    found = _TEMPORARY.fullmatch(name)
+                    if found and int(found[1]) != os.getpid() and _age(folder / name) > _STALE_SECONDS:
+                        (folder / name).unlink(missing_ok=True)
+
     def _numbers(self, scope: Scope, session_id: str) -> list[int]:
         folder = self._state / scope.folder
         pieces = (name.split(".") for name in (os.listdir(folder) if folder.is_dir() else []))
@@ -205,6 +221,24 @@ class FileTranscripts:
         if folder.is_symlink() or (folder / "sessions").is_symlink():
             raise BackendError(f"{_EXPORTS} is a link; links are not followed")
         return folder / "sessions"
+
+
+def _temporary() -> str:
+    return f".memoranda-{os.getpid()}-{os.urandom(4).hex()}"
+
+
+def _age(path: Path) -> float:
+    try:
+        return time.time() - path.stat(follow_symlinks=False).st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _highest(folder: Path, name: str) -> int:
+    """Return the highest number of a copy of this name, 0 where there is none."""
+    form = re.compile(rf"{re.escape(name)}(?:\.(\d+))?\.md")
+    found = (form.fullmatch(entry) for entry in os.listdir(folder))
+    return max((int(match[1] or 1) for match in found if match), default=0)
 
 
 def _log_file(path: str, status: os.stat_result) -> LogFile:
@@ -235,7 +269,7 @@ def _rewrite(target: Path, data: bytes | None, mode: int) -> None:
         with suppress(FileNotFoundError):
             atomic.sync_folder(target.parent)
         return
-    temporary = target.with_name(f".memoranda-{os.getpid()}-{os.urandom(4).hex()}")
+    temporary = target.with_name(_temporary())
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
         try:
