@@ -22,9 +22,10 @@ from memoranda.errors import IntegrityError
 from memoranda.ports import SearchIndex
 from memoranda.testing.index_suite import SCOPE, SearchIndexSuite, embed, found, made, nearest, time_at, unit
 from memoranda.testing.memory_index import MemoryIndex
+from memoranda.testing.turn_suite import TurnIndexSuite
 
 
-class TestSqliteIndex(SearchIndexSuite):
+class TestSqliteIndex(SearchIndexSuite, TurnIndexSuite):
     """The built-in index keeps the contract."""
 
     @pytest.fixture
@@ -35,7 +36,7 @@ class TestSqliteIndex(SearchIndexSuite):
         index.close()
 
 
-class TestMemoryIndex(SearchIndexSuite):
+class TestMemoryIndex(SearchIndexSuite, TurnIndexSuite):
     """The fake keeps the same contract."""
 
     @pytest.fixture

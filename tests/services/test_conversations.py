@@ -135,23 +135,40 @@ def test_a_restart_goes_on_where_it_was(tmp_path: Path, policy: str) -> None:
 
 
 def test_only_the_newest_messages_stay_in_the_process(tmp_path: Path) -> None:
-    """A pair is kept or goes whole, the same after a restart; the log has everything."""
+    """A pair is kept or goes whole, with ids and without, the same after a restart; the log has everything."""
     with home(tmp_path, memory__max_session_messages=4) as memory:
+        for key, mark in (("with", "c"), ("without", "")):
+            session = memory.agent("main").session(key)
+            for number in range(4):
+                session.user(f"ask {number}")
+                call = f"{mark}{number}" if mark else ""
+                session.tool_call("ls", f"call {number}", call_id=call)
+                session.tool_result("ls", f"result {number}", call_id=call)
+                kinds = [item.kind for item in session.messages]
+                assert len(kinds) <= 4
+                assert kinds.count("tool_call") == kinds.count("tool_result")
+            assert said(session) == ["ask 3", "call 3", "result 3"]
+            session.user("more")
+            assert said(session) == ["ask 3", "call 3", "result 3", "more"]
+            session.user("and more")
+            assert said(session) == ["more", "and more"]
+    with home(tmp_path, memory__max_session_messages=4) as memory:
+        assert said(memory.agent("main").session("with")) == ["more", "and more"]
+        assert len(logged(tmp_path)) == 28
+
+
+def test_a_call_that_waits_is_not_parted_from_its_result(tmp_path: Path) -> None:
+    """A compaction between the two leaves the call; once it is answered, the next one takes both."""
+    with home(tmp_path) as memory:
         session = memory.agent("main").session("k")
-        for number in range(4):
-            session.user(f"ask {number}")
-            session.tool_call("ls", f"call {number}", call_id=f"c{number}")
-            session.tool_result("ls", f"result {number}", call_id=f"c{number}")
-        assert said(session) == ["result 2", "ask 3", "call 3", "result 3"][1:]
-        session.user("more")
-        assert said(session) == ["ask 3", "call 3", "result 3", "more"]
-        session.user("and more")
-        assert said(session) == ["call 3", "result 3", "more", "and more"]
-        session.user("still more")
-        assert said(session) == ["more", "and more", "still more"]
-    with home(tmp_path, memory__max_session_messages=4) as memory:
-        assert said(memory.agent("main").session("k")) == ["more", "and more", "still more"]
-        assert len(logged(tmp_path)) == 15
+        session.user("What is there?")
+        session.tool_call("ls", "call", call_id="c")
+        assert session.compact("short", keep=0)
+        session.tool_result("ls", "result", call_id="c")
+        assert said(session) == ["short", "call", "result"]
+        session.assistant("Files.")
+        assert session.compact("shorter", keep=0)
+        assert said(session) == ["shorter"]
 
 
 def test_a_compaction_loses_nothing_of_the_log(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_a_copy_for_people_leaves_out_what_models_must_not_read(tmp_path: Path) 
 
 
 def test_a_copy_never_takes_the_place_of_a_file(tmp_path: Path) -> None:
-    """A second one of the day, and one where a person has a file of that name, get a number."""
+    """A second one of the day, and one where a person has a file of that name, get a number that none had."""
     with home(tmp_path) as memory:
         day = memory.person("main").timeframe("today").frame
         write(tmp_path, f"memory/sessions/{day}-k.2.md", "A person's own.\n")
@@ -69,7 +69,7 @@ def test_a_copy_never_takes_the_place_of_a_file(tmp_path: Path) -> None:
         for number in range(3):
             session.user(f"talk {number}")
             paths.append(session.reset())
-        assert paths == [f"memory/sessions/{day}-k{ending}.md" for ending in ("", ".3", ".4")]
+        assert paths == [f"memory/sessions/{day}-k{ending}.md" for ending in (".3", ".4", ".5")]
         assert [f"> talk {number}" in read(tmp_path, path) for number, path in enumerate(paths)] == [True] * 3
         assert read(tmp_path, f"memory/sessions/{day}-k.2.md") == "A person's own.\n"
 

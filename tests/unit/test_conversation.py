@@ -76,11 +76,16 @@ def test_an_episode_is_followed_once() -> None:
 
 
 def test_at_most_so_many_messages_stay() -> None:
-    """The oldest go first, whatever the limit."""
-    for limit in (2, 3, 10):
-        conversation = followed(*(episode(number) for number in range(1, 12)), limit=limit)
-        assert positions(conversation) == list(range(12 - limit, 12))
-        assert conversation.position == 11
+    """The oldest go first, a quarter at once, so that a host's prompt begins alike for many turns."""
+    for limit in (2, 3, 10, 40):
+        conversation, beginnings = followed(episode(1), limit=limit), set()
+        for number in range(2, 2 + 3 * limit):
+            conversation.follow(episode(number), limit)
+            found = positions(conversation)
+            assert found == list(range(found[0], number + 1))
+            assert min(number, limit - limit // 4) <= len(found) <= limit
+            beginnings.add(found[0])
+        assert len(beginnings) <= 3 * limit // max(1, limit // 4)
 
 
 def test_a_compaction_puts_its_summary_first_and_it_stays() -> None:
