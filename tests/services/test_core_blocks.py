@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import memoranda
-from memoranda.domain.outcome import Outcome, Quarantined, Refused, Saved
+from memoranda.domain.outcome import BatchOutcome, Outcome, Quarantined, Refused, Saved
 from memoranda.domain.record import Status
 from memoranda.errors import BackendError, ConfigurationError, NotFound, Ruled
 from memoranda.memory import Agent, Memory, Operator
@@ -54,12 +54,12 @@ def value(agent: Agent, label: str) -> str:
     return next(block.value for block in agent.blocks() if block.spec.label == label)
 
 
-def one(outcome: memoranda.BatchOutcome) -> Outcome:
+def one(outcome: BatchOutcome) -> Outcome:
     """The outcome of a change."""
     return outcome.items[0]
 
 
-def refused(outcome: memoranda.BatchOutcome) -> str:
+def refused(outcome: BatchOutcome) -> str:
     """The rule by which a change was refused."""
     item = one(outcome)
     assert isinstance(item, Refused), item

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def test_it_changes_exactly_when_memory_does(tmp_path: Path) -> None:
             seen.append(now)
             return different and stable(session) == now
 
-        steps = {
+        steps: dict[str, Callable[[], object]] = {
             "save": lambda: agent.save("- The user likes tea."),
             "another file": lambda: agent.save("- Boats are blue.", file="memory/boats.md"),
             "block": lambda: agent.core_append("human", "Is called Ann."),
@@ -76,7 +77,7 @@ def test_it_changes_exactly_when_memory_does(tmp_path: Path) -> None:
         for name, step in steps.items():
             step()
             assert changed(), name
-        nothing = {
+        nothing: dict[str, Callable[[], object]] = {
             "turn": lambda: session.user("Hello there, how are you?"),
             "other agent": lambda: memory.agent("other").save("- Not yours."),
             "search": lambda: agent.search("maps"),
