@@ -12,7 +12,7 @@ from memoranda.domain.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class LogMark:
-    """How far a log file was read: its size, which file it was, and the hash of the last line that was read.
+    """How far a log file was read: its size, which file it was, and the hash of all lines that were read, chained.
 
     `stamp` is the sum of its times of modification and change in nanoseconds; `lines` counts all lines up to there.
     """
