@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from memoranda.domain.session import SessionState
-from memoranda.errors import Denied
+from memoranda.errors import Denied, NotFound
 from memoranda.interfaces.cli.notes import text_argument
 from memoranda.interfaces.cli.options import AgentId, AsJson, Home, verb
 from memoranda.interfaces.cli.output import plain
@@ -142,7 +142,7 @@ def session_say(
 def session_messages(key: Key, *, agent: AgentId = None, home: Home = None, as_json: AsJson = False) -> None:
     """Show the messages of a session, as it would go on."""
     with opened(home, agent, as_json=as_json) as here:
-        found = _session(here, key).messages
+        found = _known(here, key).messages
     entries = [asdict(message) for message in found]
     lines = [plain(f"{item.position} {item.speaker or item.role} {item.tool}: {item.text}") for item in found]
     here.out.result({"count": len(entries), "messages": entries}, lines or ["nothing was said yet"])
@@ -160,16 +160,23 @@ def session_compact(
 ) -> None:
     """Put a summary in the place of older messages; the log keeps them all."""
     with opened(home, agent, as_json=as_json) as here:
-        session = _session(here, key)
+        session = _known(here, key)
         done = session.compact(summary, keep=keep)
         left = len(session.messages)
     line = f"{left} messages are left" if done else "there was nothing to cut"
     here.out.result({"compacted": done, "messages": left}, [line])
 
 
+def _known(here: Opened, key: str) -> Session:
+    """Return the open session with this key; raises NotFound, for looking opens none."""
+    if key not in [state.key for state in here.agent.sessions()]:
+        raise NotFound("no open session has this key; `memoranda session list` shows those there are")
+    return _session(here, key)
+
+
 def _ending(here: Opened, key: str) -> Session:
     """Return a session that is about to end. Raises Denied where an agent would shake off its taint so."""
-    session = _session(here, key)
+    session = _known(here, key)
     if pinned_agent() is not None and session.tainted:
         raise Denied("this session has read untrusted content; only a person ends it")
     return session
