@@ -74,7 +74,7 @@ def main() -> None:
         changes = conversation(Path(folder) / "changes", corpus, turns, change_every=CHANGE_EVERY)
     compare(f"Memory stays as it is, {turns} turns", stays, 0)
     compare(f"Memory changes every {CHANGE_EVERY} turns, {turns} turns", changes, 0)
-    compare(f"Memory stays, only the newest {window} messages are sent, {turns} turns", stays, window)
+    compare(f"Memory stays, at most {window} messages are sent, {turns} turns", stays, window)
 
 
 def conversation(folder: Path, corpus: Corpus, count: int, *, change_every: int) -> list[Turn]:
@@ -158,15 +158,24 @@ DESIGNS: dict[str, Callable[[list[Turn], int], bytes]] = {
 
 
 def _prompt(system: str, turns: list[Turn], window: int, recalled: Callable[[Turn], str]) -> bytes:
-    """Put the messages of a prompt one after the other; of what was said the newest `window`, all for 0."""
+    """Put the messages of a prompt one after the other; of what was said `window` messages at most."""
     said: list[tuple[Message, str]] = []
     for turn in turns:
         said += [(("user", turn.user), recalled(turn)), (("assistant", turn.assistant), "")]
     said = said[:-1]
     messages: list[Message] = [("system", system)]
-    for message, before in said[-window:]:
+    for message, before in said[_first(len(said), window) :]:
         messages += [("user", before), message] if before else [message]
     return b"".join(json.dumps({"role": role, "content": text}).encode() + b"\n" for role, text in messages)
+
+
+def _first(count: int, window: int) -> int:
+    """Return the index of the oldest message that is sent: as in a session a quarter goes at once; 0 for all."""
+    first = 0
+    for number in range(1, count + 1 if window else 0):
+        if number - first > window:
+            first = number - window + window // 4
+    return first
 
 
 def common_prefix(one: bytes, other: bytes) -> int:
