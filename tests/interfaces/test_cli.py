@@ -43,6 +43,7 @@ def test_every_verb_has_help_and_json(name: str) -> None:
     assert "--json" in shown.output
 
 
+@pytest.mark.slow
 def test_the_command_line_page_is_the_real_help() -> None:
     """docs/reference/cli.md is what the verbs print now."""
     assert (DOCS / "cli.md").read_text(encoding="utf-8") == cli_page()
@@ -312,6 +313,7 @@ def test_piped_output_has_no_escapes_and_memory_cannot_steer_a_terminal(cli: Com
     assert plain("a\x1b[1mb\r\nc\td\u202e") == "a\N{REPLACEMENT CHARACTER}[1mb\nc\td\u202e"
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_traceback(cli: CommandLine) -> None:
     """Output into a closed pipe ends quietly with the shell's code for it."""
     for number in range(40):

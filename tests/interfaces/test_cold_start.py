@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.interfaces.command_line import TEA, CommandLine
 
 HEAVY = {"onnxruntime", "tokenizers", "mcp", "mcp_types", "uvicorn", "starlette", "numpy", "pydantic"}
@@ -34,6 +36,7 @@ def loaded(cli: CommandLine, arguments: Sequence[str]) -> set[str]:
     return {module.split(".")[0] for module in modules}
 
 
+@pytest.mark.slow
 def test_only_a_search_by_meaning_loads_the_embedder(cli: CommandLine, home: Path) -> None:
     """Save, keyword search and help leave the model and the servers alone; a hybrid search loads the model."""
     (home / "memoranda.toml").write_text('[memory]\nprovider = "minilm"\n', encoding="utf-8")

@@ -71,6 +71,7 @@ def handshake(tool: str) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_a_noisy_handler_leaves_only_json_on_stdout(cli: CommandLine, tmp_path: Path) -> None:
     """Prints, raw writes and children of a handler stay off the protocol to the end of the stream."""
     script = tmp_path / "noisy.py"
@@ -129,6 +130,7 @@ def test_an_agent_that_is_named_by_nobody_is_an_error(cli: CommandLine) -> None:
         assert failed.json["error"]["code"] == "missing_identity"
 
 
+@pytest.mark.slow
 def test_the_configuration_to_paste_starts_this_server(cli: CommandLine, home: Path, tmp_path: Path) -> None:
     """`mcp --json` prints a command that works from any folder and names home and agent."""
     server = cli("mcp", "--agent", "ada", "--json").json["mcpServers"]["memoranda"]

@@ -146,6 +146,7 @@ def test_without_a_passphrase_the_operator_is_at_a_terminal(cli: CommandLine, wa
     assert "A page says so." not in shown
 
 
+@pytest.mark.slow
 def test_the_passphrase_is_changed_by_its_owner_alone(cli: CommandLine) -> None:
     """Two different entries change nothing; the present one is asked for; an agent and a pipe set none."""
     cli("save", TEA)

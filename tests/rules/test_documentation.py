@@ -143,6 +143,7 @@ def test_outputs_are_compared_line_by_line() -> None:
     assert not matches("saved\n", "refused\n")
 
 
+@pytest.mark.slow
 def test_console_examples_run(place: Place) -> None:
     """Every command of the quickstart succeeds and prints what the page shows."""
     found = list(commands(QUICKSTART))
@@ -152,6 +153,7 @@ def test_console_examples_run(place: Place) -> None:
         assert matches(expected, printed), f"$ {line}\n{printed}"
 
 
+@pytest.mark.slow
 def test_commands_of_the_guides_run(place: Place) -> None:
     """Every console example of the guides succeeds, in a home of its own, and prints what the page shows."""
     found = [(page, *found) for page in GUIDES for found in commands(page)]

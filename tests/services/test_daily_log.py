@@ -318,6 +318,7 @@ def test_any_text_is_one_line(tmp_path: Path, text: str) -> None:
         assert [item.text for item in memory.agent("main").session("k").messages] == [text, "after it"]
 
 
+@pytest.mark.slow
 def test_a_secret_is_nowhere(tmp_path: Path) -> None:
     """No file of the home and no answer holds one that came with any event; the words beside it are there."""
     secrets = [made_up(entry, random.Random(entry.name)) for entry in FORMATS if entry.bare]

@@ -264,6 +264,7 @@ def test_a_missing_agent_id_is_an_error(memory: Memory) -> None:
     assert memory.agent("a" * 64).scope.id == "a" * 64
 
 
+@pytest.mark.slow
 def test_only_touched_blocks_change_in_a_thousand_random_writes(memory: Memory) -> None:
     """After 1,000 random saves and deletes every line that was not touched is byte for byte what it was."""
     rng = random.Random(11)

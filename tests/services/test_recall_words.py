@@ -84,6 +84,7 @@ def test_symbols_that_touch_a_word_matter(index: SqliteIndex, question: str, fir
     assert f"rec_{absent}" not in found
 
 
+@pytest.mark.slow
 def test_ten_thousand_odd_questions_never_fail(index: SqliteIndex) -> None:
     """Generated questions of every sign, operator and script raise nothing, and plain ones find."""
     fill(index, **LANGUAGES, **SYMBOLS)

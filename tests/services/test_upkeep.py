@@ -114,6 +114,7 @@ def test_old_checkpoints_are_pruned_and_their_texts_with_them(memory: Memory, mo
     assert read(memory.home, "MEMORY.md").count("fact") == 5
 
 
+@pytest.mark.slow
 def test_many_versions_of_a_file_take_little_room(memory: Memory) -> None:
     """Old contents are kept as differences: a hundred saves to one file do not keep it a hundred times."""
     agent = memory.agent("main")
