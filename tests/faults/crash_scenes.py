@@ -75,6 +75,14 @@ def _offered_by_a_page(memory: Memory) -> None:
     memory.agent("main").session("reading").save("A page says this.\n\nAnd this.", file=NOTES)
 
 
+def _block_begun(memory: Memory) -> None:
+    memory.agent("main").core_append("human", "Likes green tea.")
+
+
+def _block_set(memory: Memory) -> None:
+    memory.agent("main").core_set("human", "- Likes black tea.\n- Is called Ann.")
+
+
 def _approved(memory: Memory) -> None:
     operator = memory.operator(at_terminal=True)
     (waiting,) = operator.waiting()
@@ -148,6 +156,8 @@ SCENES: dict[str, Callable[[Memory], None]] = {
     "rejection": _ruled_out,
     "rejection of an edit": _ruled_out,
     "adopt": _adopted,
+    "first line of a block": _block_begun,
+    "a block written anew": _block_set,
 }
 """What each scene's child does."""
 
@@ -168,6 +178,8 @@ def prepare(home: Path, scene: str) -> None:
             memory.person("main").delete(file=NOTES, text="Rejected before.")
         if scene == "restore of three files":
             memory.person("main").undo(3)
+        if scene == "a block written anew":
+            memory.agent("main").core_set("human", "- Likes green tea.\n- Is called Ann.")
         if scene == "restore":
             memory.person("main").save("Only this is left.", file=NOTES, append=False)
         if scene.endswith("a tainted session"):
@@ -210,19 +222,20 @@ class Standing:
 
 def standing(memory: Memory, home: Path) -> Standing:
     """Read what a home says now; every file must be known."""
-    paths = sorted(path for path in (home / "memory").rglob("*.md")) if (home / "memory").is_dir() else []
+    paths = sorted((home / "memory").rglob("*.md")) if (home / "memory").is_dir() else []
+    paths += [home / "core.md"] if (home / "core.md").exists() else []
     person = memory.person("main")
     authors = {
         path.name: tuple(
             (line.text, str(line.record.author) if line.record else "nobody")
-            for line in person.blame(f"memory/{path.name}")
+            for line in person.blame(path.relative_to(home).as_posix())
         )
         for path in paths
     }
     trust = {
         path.name: tuple(
             f"{line.record.status} {line.record.trust.label} {line.record.title}" if line.record else ""
-            for line in person.blame(f"memory/{path.name}")
+            for line in person.blame(path.relative_to(home).as_posix())
         )
         for path in paths
     }
