@@ -356,3 +356,14 @@ def test_a_secret_is_nowhere(tmp_path: Path) -> None:
 def _bytes(folder: Path) -> bytes:
     """Every byte of every file below a folder."""
     return b"\n".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def test_a_zone_that_nobody_knows_is_named(tmp_path: Path) -> None:
+    """Days are then those of the system, and doctor says so; a known zone is no finding."""
+    write(tmp_path, "USER.md", "Time zone: Middle/Earth\n")
+    with home(tmp_path) as memory:
+        found = [finding.message for finding in memory.doctor() if finding.subject == "time zone"]
+        assert len(found) == 1
+        assert "Middle/Earth" in found[0]
+        berlin(tmp_path)
+        assert not [finding for finding in memory.doctor() if finding.subject == "time zone"]

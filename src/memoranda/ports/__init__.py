@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
+from memoranda.domain.day import Zone
 from memoranda.domain.entry import FoundFile
 from memoranda.domain.passage import IndexedPassage, Passage, TextStatistics
 from memoranda.domain.query import Filters
@@ -43,6 +44,16 @@ __all__ = [
 ]
 
 Vector: TypeAlias = "NDArray[np.float32]"
+
+
+class Zones(Protocol):
+    """Tells the user's time zone."""
+
+    def __call__(self) -> Zone:
+        """Return the zone in force."""
+
+    def problem(self) -> str:
+        """Return what is wrong with the zone that the profile names, "" where nothing is."""
 
 
 class Clock(Protocol):

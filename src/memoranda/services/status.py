@@ -66,6 +66,8 @@ def doctor(stores: Stores, report: StatusReport) -> Iterator[Finding]:
             "move MEMORY.md and memory/ of the home into agents/main/, then run `memoranda sync`",
         )  # fmt: skip
     yield from _unsettled(stores)
+    if stores.zone.problem():
+        yield Finding("warning", "time zone", stores.zone.problem(), "name one such as Europe/Berlin, or UTC")
     yield from _core_blocks(stores)
     yield from _logs(stores)
     for scope in sorted({main, *stores.ledger.scopes()}):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memoranda.domain.block import DEFAULT_BLOCKS, BlockSpec
-from memoranda.domain.day import Zone
 from memoranda.domain.fingerprint import Fingerprints
 from memoranda.domain.policy import WriteMode
 from memoranda.domain.scope import Scope
@@ -20,6 +19,7 @@ from memoranda.ports import (
     SearchIndex,
     SecretScanner,
     TranscriptStore,
+    Zones,
 )
 from memoranda.ports.log import LogMark
 from memoranda.services.parsed import Parsed
@@ -39,7 +39,7 @@ class Stores:
     prints: Fingerprints
     log: EpisodeLog
     transcripts: TranscriptStore
-    zone: Callable[[], Zone]
+    zone: Zones
     write_mode: WriteMode = "hybrid"
     llm_writes: str = "observed"
     external_edits: str = "trust"
