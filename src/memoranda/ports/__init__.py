@@ -41,6 +41,7 @@ __all__ = [
     "SecretScanner",
     "TranscriptStore",
     "Vector",
+    "Zones",
 ]
 
 Vector: TypeAlias = "NDArray[np.float32]"

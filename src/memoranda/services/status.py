@@ -66,8 +66,6 @@ def doctor(stores: Stores, report: StatusReport) -> Iterator[Finding]:
             "move MEMORY.md and memory/ of the home into agents/main/, then run `memoranda sync`",
         )  # fmt: skip
     yield from _unsettled(stores)
-    if stores.zone.problem():
-        yield Finding("warning", "time zone", stores.zone.problem(), "name one such as Europe/Berlin, or UTC")
     yield from _core_blocks(stores)
     yield from _logs(stores)
     for scope in sorted({main, *stores.ledger.scopes()}):
@@ -122,7 +120,9 @@ def _core_blocks(stores: Stores) -> Iterator[Finding]:
 
 
 def _logs(stores: Stores) -> Iterator[Finding]:
-    """Lines of logs that nobody can read: they stay, and are in no answer."""
+    """A zone that nobody knows, and lines of logs that nobody can read: they stay, and are in no answer."""
+    if stores.zone.problem():
+        yield Finding("warning", "time zone", stores.zone.problem(), "name one such as Europe/Berlin, or UTC")
     for scope in stores.documents.scopes():
         for place, why in episodes.unreadable(stores, scope):
             yield Finding("warning", f"{scope} {place}", f"not read: {why}", "mend the line, or leave it as it is")
