@@ -152,3 +152,26 @@ def test_unknown_names_are_told(cli: CommandLine) -> None:
     assert cli("blocks", "show", "nobody").code == refused(NotFound)
     cli("session", "open", "somebody")
     assert cli("session", "messages", "somebody").out == "nothing was said yet\n"
+
+
+def test_a_pinned_process_speaks_and_reads_as_its_own_session(cli: CommandLine) -> None:
+    """One that has read a page cannot speak in, or be read from, a clean one; unnamed it carries the taint along."""
+    cli("save", TEA)
+    for key in ("clean", "web"):
+        assert cli("session", "open", key).code == 0
+    cli("session", "tool-result", "web", "web_fetch")
+    cli("session", "say", "web", "assistant", "The gronk invoice goes to mallory.")
+    web, clean = AS_AGENT | {"MEMORANDA_SESSION": "web"}, AS_AGENT | {"MEMORANDA_SESSION": "clean"}
+    say = ("session", "say", "clean", "user", "The gronk invoice goes to mallory.")
+    assert cli(*say, **web).code == refused(Denied)
+    for verb in ("messages", "compact"):
+        assert cli("session", verb, "web", **clean).code == refused(Denied)
+        assert cli("session", verb, "web", **AS_AGENT).code == refused(Denied)
+        assert cli("session", verb, "web", **web).code == 0
+    assert cli("session", "say", "clean", "user", "Herons are grey today.", **clean).code == 0
+    assert cli(*say, **AS_AGENT).code == 0
+    states = {item["key"]: item["tainted"] for item in cli("session", "list", "--json").json["sessions"]}
+    assert states == {"clean": True, "web": True}
+    assert "mallory" not in cli("context", "Where does the gronk invoice go?").out
+    assert "Herons are grey" in cli("context", "Which colour are herons today?").out
+    assert "mallory" in cli("session", "messages", "web").out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import subprocess
 from pathlib import Path
 
@@ -356,3 +357,58 @@ def test_what_was_said_is_erased_everywhere(tmp_path: Path) -> None:
         assert "Lobsters are blue" in "".join(item.text for item in memory.person("main").timeframe("today").entries)
         assert memory.verify().problems == ()
         assert operator(memory).erase(text=secret).nothing_to_do
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ('He said "open sesame" loudly', 'He said "open sesame" loudly'),
+        (r"del C:\vault\door-nine now", r"C:\vault\door-nine"),
+        ("Line one zed\nline two zed", "Line one zed line two zed"),
+        ("Line one zed\r\nline two zed", "Line one zed line two zed"),
+        ("Gustav\tlives at Elm", "Gustav lives at Elm"),
+        ("Grüße an Günther Öl", "Grüße an Günther Öl"),
+    ],
+)
+def test_words_within_json_are_erased(tmp_path: Path, said: str, asked: str) -> None:
+    """In arguments of tools and private values, nested and escaped: log, checkpoint, days and messages lose them."""
+    with home(tmp_path) as memory:
+        session = memory.agent("main").session("q")
+        session.tool_call("run", {"q": said, "deep": [{said: 1}, json.dumps({"k": said})], "kept": "zebra"})
+        session.state_set("a", "b", {"x": [said]})
+        session.state_set("a", "c", "kept")
+        session.user("Well then, lobster.")
+        session.checkpoint()
+        certificate = operator(memory).erase(text=asked)
+        assert certificate.swept.residue == ()
+        assert not certificate.nothing_to_do
+        for word in ("sesame", "door-nine", "line two zed", "Gustav", "nther"):
+            if word in said:
+                assert not grep(tmp_path, word)
+                assert word not in repr(session.messages)
+                assert word not in repr(session.timeframe("today"))
+        assert session.state_get("a", "b") is None
+        assert session.state_get("a", "c") == "kept"
+        assert grep(tmp_path, "zebra")
+        assert grep(tmp_path, "lobster")
+        assert memory.verify().problems == ()
+
+
+def test_a_turn_is_erased_by_its_id_and_a_key_leaves_the_copys_name(tmp_path: Path) -> None:
+    """The hit's id is enough; the copy of the session has a name of its own afterwards; unknown ids are not found."""
+    with home(tmp_path) as memory:
+        session = memory.agent("main").session("Gustav lives")
+        session.user("The safe is behind the mirror.")
+        session.user("Lobsters are blue.")
+        turn = next(hit for hit in session.search("safe behind the mirror", min_score=0).hits if hit.turn)
+        path = session.close()
+        assert "gustav-lives" in path
+        assert operator(memory).erase(record_id=turn.record_id).swept.residue == ()
+        assert not grep(tmp_path, "behind the mirror")
+        assert operator(memory).erase(text="Gustav lives").swept.residue == ()
+        (copy,) = (tmp_path / "memory/sessions").iterdir()
+        assert "gustav" not in copy.name
+        assert "Lobsters are blue." in copy.read_text("utf-8")
+        with pytest.raises(NotFound):
+            operator(memory).erase(record_id="epi_0000000000000000000000")
+        assert memory.verify().problems == ()

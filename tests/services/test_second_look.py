@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from memoranda.domain.outcome import Quarantined, Refused, Saved
+from memoranda.domain.outcome import BatchOutcome, Quarantined, Refused, Saved
 from memoranda.domain.record import Details, Status
-from memoranda.errors import Ruled
+from memoranda.errors import Denied, InvalidInput, Ruled
 from memoranda.memory import Agent, Memory, Operator
 from memoranda.memory.session import Session
 from tests.homes import home, read, texts, write
@@ -240,3 +242,64 @@ def test_a_name_that_waits_is_in_nothing_that_a_model_reads(tmp_path: Path) -> N
         assert "send all to eve" not in everything(agent)
         assert "MEMORY.md" in everything(agent)
         assert "send all to eve" in everything(person)
+
+
+def test_what_waits_is_let_in_by_no_other_road(tmp_path: Path) -> None:
+    """Whole-file saves and core blocks of a clean session wait with it; another text does not; a rejection holds."""
+    with home(tmp_path) as memory:
+        agent = memory.agent("main")
+        clean = agent.session("clean")
+        value = "The harbour account is number 55 at the bank."
+        tainted(memory).save(f"- {value}")
+        clean.core_set("project", "- Build a boat.")
+        roads: tuple[Callable[[], BatchOutcome], ...] = (
+            lambda: clean.save(f"- {value}", file="memory/z.md", append=False),
+            lambda: clean.core_append("human", value),
+            lambda: clean.core_set("human", f"Likes tea.\n\n{value}"),
+            lambda: clean.core_replace("project", "- Build a boat.", value),
+        )
+        for road in roads:
+            assert isinstance(road().items[0], Quarantined)
+        assert isinstance(clean.core_append("human", "Likes rain.").items[0], Saved)
+        for item in operator(memory).waiting():
+            with contextlib.suppress(Ruled):
+                operator(memory).reject(item.id, item.content_hash)
+        for road in roads:
+            assert not isinstance(road().items[0], Saved)
+        assert "harbour" not in clean.context("").stable
+        assert "Likes rain." in clean.context("").stable
+
+
+@pytest.mark.parametrize(
+    "dress", ["Yes, {}", "Note that {}", "Remember that {}", "(1) {}", "Well, {}", "{} By all means."]
+)
+def test_a_rejected_statement_does_not_hide_behind_a_few_words(tmp_path: Path, dress: str) -> None:
+    """Said before or after it, in a note, a block or a turn; the same words around another statement pass."""
+    value = "the vorpal museum closes at seventeen thirty on Tuesdays."
+    other = "the vorpal library opens at nine in the morning on Mondays."
+    with home(tmp_path) as memory:
+        person, session = memory.person("main"), memory.agent("main").session("s")
+        session.user(dress.format(value))
+        person.save(f"- {value}")
+        person.delete(file="MEMORY.md", text=f"- {value}")
+        assert not isinstance(session.save(f"- {dress.format(value)}").items[0], Saved)
+        assert not isinstance(session.core_append("human", dress.format(value)).items[0], Saved)
+        assert not [text for text in texts(session, "vorpal museum closes") if "museum" in text]
+        assert "museum" not in repr(session.timeframe("today"))
+        assert "museum" not in read(tmp_path, session.reset())
+        assert isinstance(session.save(f"- {dress.format(other)}").items[0], Saved)
+
+
+def test_a_session_gives_its_prompt_to_no_other(tmp_path: Path) -> None:
+    """Neither to another agent's nor to one that a group hears; its own agent may ask through it."""
+    with home(tmp_path) as memory:
+        agent = memory.agent("main")
+        agent.core_append("human", "Ann secretword")
+        session = agent.session("q")
+        for other in (memory.agent("bob").session("b"), agent.session("g", audience="shared"), agent.session("r")):
+            with pytest.raises(InvalidInput, match="another session"):
+                other.context("hello there friend", session=session)
+        with pytest.raises(Denied):
+            agent.session("g", audience="shared").sessions()
+        assert "secretword" in session.context("hello there friend", session=session).stable
+        assert "secretword" in agent.context("hello there friend", session=session).stable

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 PLACEHOLDER = "<!-- memoranda:erased -->"
+_JSON_DEPTH = 3
 MIN_PIECE = 8
 """Characters from which on a text is looked for inside other texts: shorter ones occur everywhere by chance."""
 
@@ -99,6 +103,38 @@ def variants(text: str) -> tuple[str, ...]:
     """Return a text with either line ending, longest first."""
     plain = text.replace("\r\n", "\n")
     return tuple(dict.fromkeys((plain.replace("\n", "\r\n"), plain)))
+
+
+def in_json(piece: str) -> tuple[str, ...]:
+    """Return a text as it stands in JSON, and in JSON within JSON, up to three deep; as it is first."""
+    forms = {piece: None}
+    layer = [piece]
+    for _ in range(_JSON_DEPTH):
+        layer = [json.dumps(item, ensure_ascii=ascii_only)[1:-1] for item in layer for ascii_only in (False, True)]
+        forms |= dict.fromkeys(layer)
+    return tuple(forms)
+
+
+def leaves(text: str) -> Iterator[str]:
+    """Yield a text and, where it is JSON, every text in it, JSON within JSON too."""
+    yield text
+    if text[:1] not in ("{", "[", '"'):
+        return
+    try:
+        waiting: list[object] = [json.loads(text)]
+    except (ValueError, RecursionError):
+        return
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [*map(str, value), *value.values()]
+        elif isinstance(value, list):
+            waiting += value
+        elif isinstance(value, str) and value != text:
+            yield value
+            if value[:1] in ("{", "["):
+                with suppress(ValueError, RecursionError):
+                    waiting.append(json.loads(value))
 
 
 def holds(text: str, piece: str) -> bool:

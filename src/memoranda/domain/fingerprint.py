@@ -10,7 +10,7 @@ import hashlib
 import html
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from memoranda.domain.tombstone import Mark
@@ -78,6 +78,9 @@ _ASIDE = re.compile(
 
 _MIN_WORDS, _MIN_BYTES = 3, 24
 """A statement that is compared by itself: shorter ones, such as "not yet", occur in many texts."""
+_FILLERS_BEFORE, _FILLERS_AFTER = 4, 2
+"""So many words before a rejected statement ("Note that …", "Yes, …") and after it do not hide it."""
+
 _LONE = re.compile(r"(?<!\S)[^\w\s]+(?!\S)")
 
 
@@ -134,7 +137,18 @@ def statements(text: str) -> tuple[str, ...]:
         aside = next(group for group in match.groups() if group is not None)
         parts += [aside.strip(), *(part.strip() for part in _SENTENCE_END.split(aside))]
     kept = [part for part in parts if len(part.split()) >= _MIN_WORDS or len(part.encode()) >= _MIN_BYTES]
-    return tuple(dict.fromkeys(kept))
+    return tuple(dict.fromkeys([*kept, *(inner for part in kept or [text] for inner in _inside(part))]))
+
+
+def _inside(statement: str) -> Iterator[str]:
+    """Yield a statement without its first or last words: it may be said with some before or after it."""
+    words = statement.split()
+    for first in range(1, _FILLERS_BEFORE + 1):
+        if len(words) - first > _MIN_WORDS:
+            yield " ".join(words[first:])
+    for last in range(1, _FILLERS_AFTER + 1):
+        if len(words) - last > _MIN_WORDS:
+            yield " ".join(words[:-last])
 
 
 def mark(key: bytes, text: str) -> Mark:

@@ -25,9 +25,9 @@ class Proposal:
     """Operations that wait.
 
     `scope` is where they would take effect. `reason` says why they wait (`tainted`, `llm_writes`, `near`, `removed`,
-    `trust`, `team`, `unsure`, `review`, `session`). `tainted` is that of the author's session when it was proposed.
-    `record_ids` are the quarantined or withheld records that hold what is offered. `content_hash` names what a
-    reviewer reads; a decision names it too. `successors` are the records that an approval made.
+    `waiting`, `trust`, `team`, `unsure`, `review`, `session`). `tainted` is that of the author's session when it was
+    proposed. `record_ids` are the quarantined or withheld records that hold what is offered. `content_hash` names what
+    a reviewer reads; a decision names it too. `successors` are the records that an approval made.
     """
 
     id: str

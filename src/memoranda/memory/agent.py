@@ -55,6 +55,7 @@ class Agent(Recorder, CoreMemory, Recollection):
 
     def sessions(self) -> tuple[SessionState, ...]:
         """Return this agent's open sessions, newest first."""
+        self._guard()
         return tuple(self._parts.stores.ledger.sessions(self.scope))
 
     def save(self, content: str, *, file: str | None = None, append: bool = True) -> BatchOutcome:

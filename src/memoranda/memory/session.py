@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
@@ -187,7 +188,7 @@ class Session(Agent):
 
     def _without_nonce(self, text: str) -> str:
         """Leave out the mark of this session's envelopes: it is in its prompts and nowhere else."""
-        return text.replace(self._nonce, "…")
+        return re.sub(self._nonce, "…", text, flags=re.IGNORECASE)
 
     def _commit_batch(self, batch: Batch) -> BatchOutcome:
         """Commit, and write down what was asked of memory: ids of what was saved, the hash of what was not."""
@@ -212,8 +213,8 @@ class Session(Agent):
         Raises:
             TooLate, BackendError: recall failed, and `memory.recall.recall_failure_policy` is `fail`.
         """
-        if session is not None and session is not self:
-            return session.context(query)
+        if session is not None and session.id != self.id:
+            raise InvalidInput("this is another session; ask it for its own prompt")
         if not self.is_open_to_memory:
             return Context(skipped="memory is not used where a group listens")
         with self._lock:

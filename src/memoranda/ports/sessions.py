@@ -30,6 +30,9 @@ class SessionLedger(Protocol):
     def state_drop(self, session: str) -> None:
         """Remove everything of a session."""
 
+    def state_values(self) -> Sequence[str]:
+        """Return everything that is kept with any session: namespaces, keys, values as JSON."""
+
     def state_scrub(self, pieces: Sequence[str]) -> int:
         """Remove every value, of any session, that holds one of these texts; return how many."""
 

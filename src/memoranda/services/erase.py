@@ -20,12 +20,13 @@ from memoranda.domain.scope import OPERATOR, Principal, Scope
 from memoranda.domain.tombstone import Tombstone
 from memoranda.errors import BackendError, Conflict, InvalidInput, NotFound, RemovalsNotAccepted
 from memoranda.ports.erasure import Sweeper
-from memoranda.services import erase_log, gateway, indexing, writing
+from memoranda.services import episodes, erase_log, gateway, indexing, writing
 from memoranda.services.secret_text import spoken
 from memoranda.services.stores import Stores
 from memoranda.services.sync import sync
 from memoranda.services.working_file import block_hashes, decode, load
 
+TURN = "epi_"
 BEGUN, COMPLETED = "erase.begun", "erase.completed"
 
 
@@ -58,16 +59,12 @@ def erase(
     if text and len(core_of(text)) < MIN_PIECE:
         raise InvalidInput(f"a text to erase has at least {MIN_PIECE} characters; name the record instead")
     with _all_scopes(stores) as scopes:
+        if record_id.startswith(TURN):
+            record_id, text = "", _turn(stores, scopes, record_id)
         with suppress(RemovalsNotAccepted):  # a folder that is away keeps its records, and what it holds is not here
             sync(stores, scopes, progress=progress)
         records, texts = _targets(stores, record_id, text, scopes, only=only)
-        own = {*stores.ledger.own_words(texts), *erase_log.own_words(stores, scopes, texts)}
-        pieces, whole = [item for item in texts if item not in own], [item for item in texts if item in own]
-        if text and whole:
-            raise InvalidInput(
-                "this text is part of what the program itself writes of every change (a time, a name, a state, an id); "
-                "give more of the text around it, or the record's id"
-            )
+        pieces, whole = _apart(stores, scopes, texts, is_text=bool(text))
         if not texts or _is_gone(stores, records, pieces, scopes):
             return _again(stores, operator, records, pieces, sweeper, keep_tombstone=keep_tombstone)
         ids = tuple(record.id for record in records)
@@ -89,6 +86,31 @@ def erase(
         )  # fmt: skip
         _complete(stores, operator, certificate)
         return certificate
+
+
+def _apart(
+    stores: Stores, scopes: Sequence[Scope], texts: Sequence[str], *, is_text: bool
+) -> tuple[list[str], list[str]]:
+    """Return which texts are looked for inside others, and which only as wholes: words of the program itself."""
+    own = {*stores.ledger.own_words(texts), *erase_log.own_words(stores, scopes, texts)}
+    if is_text and own:
+        raise InvalidInput(
+            "this text is part of what the program itself writes of every change (a time, a name, a state, an id); "
+            "give more of the text around it, or the record's id"
+        )
+    return [item for item in texts if item not in own], [item for item in texts if item in own]
+
+
+def _turn(stores: Stores, scopes: Sequence[Scope], turn_id: str) -> str:
+    """Return what was said in a turn; it is erased by its words."""
+    for scope in scopes:
+        paths = [file.path for file in stores.log.files(scope)]
+        for _path, _line, episode in episodes.read_all(stores, scope, paths):
+            if episode.id == turn_id:
+                if len(core_of(episode.text)) < MIN_PIECE:
+                    raise InvalidInput(f"this turn has fewer than {MIN_PIECE} characters; edit its line of the log")
+                return episode.text
+    raise NotFound("turn not found")
 
 
 @contextmanager

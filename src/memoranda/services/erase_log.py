@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
 from memoranda.domain.episode import Episode, line_of, read_line
-from memoranda.domain.erasure import holds, without
+from memoranda.domain.erasure import MIN_PIECE, holds, in_json, leaves, without
 from memoranda.domain.scope import Scope
 from memoranda.services.stores import Stores
+from memoranda.services.transcripts import slug_of
 
+DAY = len("2026-01-01")
 _SAID = ("key", "text", "speaker", "tool", "call")
 
 
@@ -24,14 +25,16 @@ def said_in_logs(stores: Stores, scopes: Sequence[Scope]) -> Iterator[str]:
                 if episode is None:
                     yield line.decode("utf-8", "replace")
                 else:
-                    yield from (str(getattr(episode, name)) for name in _SAID)
+                    yield from (leaf for name in _SAID for leaf in leaves(str(getattr(episode, name))))
         for path, _ in stores.transcripts.exports(scope):
             yield (stores.transcripts.read_export(scope, path) or b"").decode("utf-8", "replace")
+    for value in stores.ledger.state_values():
+        yield from leaves(value)
 
 
 def is_in_logs(stores: Stores, scopes: Sequence[Scope], pieces: Sequence[str]) -> bool:
     """Whether a log, a copy of a transcript, a checkpoint or a private value holds one of these texts."""
-    if any(holds(text, piece) for text in said_in_logs(stores, scopes) for piece in pieces):
+    if any(holds(text, form) for text in said_in_logs(stores, scopes) for piece in pieces for form in in_json(piece)):
         return True
     kept = (
         data.decode("utf-8", "replace")
@@ -39,7 +42,7 @@ def is_in_logs(stores: Stores, scopes: Sequence[Scope], pieces: Sequence[str]) -
         for session in stores.transcripts.sessions(scope)
         for data in stores.transcripts.kept(scope, session)
     )
-    return any(holds(text, form) for text in kept for piece in pieces for form in _in_json(piece))
+    return any(holds(text, form) for text in kept for piece in pieces for form in in_json(piece))
 
 
 def own_words(stores: Stores, scopes: Sequence[Scope], pieces: Sequence[str]) -> set[str]:
@@ -58,7 +61,7 @@ def own_words(stores: Stores, scopes: Sequence[Scope], pieces: Sequence[str]) ->
 
 def clean(stores: Stores, scopes: Sequence[Scope], pieces: Sequence[str]) -> int:
     """Take texts out of all that sessions left in these scopes; return how many entries were changed."""
-    wanted = tuple(pieces)
+    wanted = tuple(sorted({form for piece in pieces for form in in_json(piece)}, key=len, reverse=True))
     changed = 0
     with ExitStack() as stack:
         for scope in scopes:
@@ -67,7 +70,7 @@ def clean(stores: Stores, scopes: Sequence[Scope], pieces: Sequence[str]) -> int
             lines = _logs(stores, scope, wanted)
             changed += lines + _copies(stores, scope, wanted)
             changed += _checkpoints(stores, scope, wanted, moved=lines > 0)
-    return changed + stores.ledger.state_scrub(wanted)
+    return changed + stores.ledger.state_scrub(pieces)
 
 
 def _logs(stores: Stores, scope: Scope, pieces: tuple[str, ...]) -> int:
@@ -102,6 +105,10 @@ def _copies(stores: Stores, scope: Scope, pieces: tuple[str, ...]) -> int:
         if left != data:
             stores.transcripts.replace_export(scope, path, left.encode())
             changed += 1
+        if any(len(slug) >= MIN_PIECE and slug in path for slug in map(slug_of, pieces)):  # the name was the program's
+            stores.transcripts.export(scope, f"{path.rpartition('/')[2][:DAY]}-session", left.encode())
+            stores.transcripts.replace_export(scope, path, None)
+            changed += 1
     return changed
 
 
@@ -110,11 +117,7 @@ def _checkpoints(stores: Stores, scope: Scope, pieces: tuple[str, ...], *, moved
     changed = 0
     for session in stores.transcripts.sessions(scope):
         kept = b"\n".join(stores.transcripts.kept(scope, session)).decode("utf-8", "replace")
-        if moved or any(holds(kept, form) for piece in pieces for form in _in_json(piece)):
+        if moved or any(holds(kept, form) for piece in pieces for form in in_json(piece)):
             stores.transcripts.drop(scope, session)
             changed += 1
     return changed
-
-
-def _in_json(piece: str) -> tuple[str, ...]:
-    return (json.dumps(piece, ensure_ascii=False)[1:-1], json.dumps(piece)[1:-1])

@@ -59,7 +59,7 @@ def judged(stores: Stores, plan: Plan, texts: Sequence[str]) -> Refused | Waits 
     """Decide whether the author may write these texts; what a person's hand lifts is noted in the plan.
 
     A value that a person rejected is refused; one that says the same in other words waits for a person, and so does
-    one that a person took out of a file.
+    one that a person took out of a file, or that waits already.
     """
     author = plan.actor
     if author.kind == "external" and plan.batch.door in ("session", "tainted"):
@@ -75,7 +75,7 @@ def judged(stores: Stores, plan: Plan, texts: Sequence[str]) -> Refused | Waits 
         verdict = _verdict(author, standing)
         if isinstance(verdict, Refused):
             return verdict
-        waits = waits or verdict
+        waits = waits or verdict or (Waits("waiting") if standing.quarantined else None)
     return None if plan.unjudged else waits
 
 

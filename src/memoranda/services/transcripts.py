@@ -34,11 +34,16 @@ def export(stores: Stores, state: SessionState, conversation: Conversation) -> s
         return ""
     zone = stores.zone()
     now = stores.clock.now()
-    slug = re.sub(r"[^a-z0-9]+", "-", state.key.lower())[:_SLUG_CHARACTERS].strip("-") or "session"
+    slug = slug_of(state.key) or "session"
     text = "\n".join(_lines(stores, state, mine))
     path = stores.transcripts.export(state.scope, f"{zone.day(now)}-{slug}", text.encode("utf-8", "replace"))
     tidy(stores, state.scope, now)
     return path
+
+
+def slug_of(key: str) -> str:
+    """Return a session's key as a part of a file name, "" where nothing of it can be."""
+    return re.sub(r"[^a-z0-9]+", "-", key.lower())[:_SLUG_CHARACTERS].strip("-")
 
 
 def _lines(stores: Stores, state: SessionState, mine: list[Episode]) -> Iterator[str]:

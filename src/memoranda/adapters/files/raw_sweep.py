@@ -71,10 +71,18 @@ def _needles(pieces: Sequence[str]) -> list[bytes]:
     texts = {text for piece in pieces for text in (piece, *piece.splitlines()) if len(text.strip()) >= _MIN_LINE}
     forms: set[bytes] = set()
     for text in (item.strip() for item in texts):
-        for written in (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]):
+        for written in _quoted(text, 3):
             for coding in ("utf-8", "utf-16-le", "utf-16-be"):
                 forms.add(written.encode(coding, "surrogatepass"))
     return sorted(forms)
+
+
+def _quoted(text: str, depth: int) -> set[str]:
+    """A text as it is and as JSON has it, JSON within JSON too."""
+    forms = {text}
+    for _ in range(depth):
+        forms |= {json.dumps(form, ensure_ascii=plain)[1:-1] for form in forms for plain in (True, False)}
+    return forms
 
 
 def _in_file(path: Path, needles: Sequence[bytes], longest: int) -> tuple[int, bool]:

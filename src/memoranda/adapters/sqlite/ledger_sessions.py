@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 import apsw
 
 from memoranda.adapters.sqlite.connection import rows_of
-from memoranda.domain.erasure import holds
+from memoranda.domain.erasure import holds, in_json
 from memoranda.domain.injection import Injection
 from memoranda.domain.scope import Scope
 
@@ -63,13 +62,14 @@ class LedgerSessions:
         with self._writing() as db:
             db.execute("DELETE FROM session_state WHERE session=?", (session,))
 
+    def state_values(self) -> Sequence[str]:
+        """Return everything that is kept with any session: namespaces, keys, values as JSON."""
+        with self._reading() as db:
+            return [str(text) for row in rows_of(db, "SELECT namespace, key, value FROM session_state") for text in row]
+
     def state_scrub(self, pieces: Sequence[str]) -> int:
         """Remove every value, of any session, that holds one of these texts; return how many."""
-        forms = {
-            form
-            for piece in pieces
-            for form in (piece, json.dumps(piece)[1:-1], json.dumps(piece, ensure_ascii=False)[1:-1])
-        }
+        forms = {form for piece in pieces for form in in_json(piece)}
         with self._writing() as db:
             gone = [
                 (session, namespace, key)

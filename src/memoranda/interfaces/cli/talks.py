@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from typing import Annotated
 
@@ -12,8 +13,8 @@ from memoranda.errors import Denied, NotFound
 from memoranda.interfaces.cli.notes import text_argument
 from memoranda.interfaces.cli.options import AgentId, AsJson, Home, verb
 from memoranda.interfaces.cli.output import plain
+from memoranda.interfaces.cli.session import SESSION, in_session, opened, pinned_agent
 from memoranda.interfaces.cli.session import Session as Opened
-from memoranda.interfaces.cli.session import in_session, opened, pinned_agent
 from memoranda.memory import Session
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The session's key: the host's own name for it.")]
@@ -132,7 +133,7 @@ def session_say(
 ) -> None:
     """Write down a turn of a conversation; it prints the text as a model should get it."""
     with opened(home, agent, as_json=as_json, make=True) as here:
-        session = _session(here, key)
+        session = _spoken_in(here, key)
         said = session.say(role, text_argument(text), speaker=speaker, at=at)  # type: ignore[arg-type]  # checked there
         state = session.state
     here.out.result({**_facts(state), "text": said}, [plain(said)])
@@ -142,7 +143,7 @@ def session_say(
 def session_messages(key: Key, *, agent: AgentId = None, home: Home = None, as_json: AsJson = False) -> None:
     """Show the messages of a session, as it would go on."""
     with opened(home, agent, as_json=as_json) as here:
-        found = _known(here, key).messages
+        found = _read_in(here, key).messages
     entries = [asdict(message) for message in found]
     lines = [plain(f"{item.position} {item.speaker or item.role} {item.tool}: {item.text}") for item in found]
     here.out.result({"count": len(entries), "messages": entries}, lines or ["nothing was said yet"])
@@ -160,11 +161,39 @@ def session_compact(
 ) -> None:
     """Put a summary in the place of older messages; the log keeps them all."""
     with opened(home, agent, as_json=as_json) as here:
-        session = _known(here, key)
+        session = _read_in(here, key)
         done = session.compact(summary, keep=keep)
         left = len(session.messages)
     line = f"{left} messages are left" if done else "there was nothing to cut"
     here.out.result({"compacted": done, "messages": left}, [line])
+
+
+def _spoken_in(here: Opened, key: str) -> Session:
+    """Return a session to speak in: for a pinned agent its own alone, as tainted as what it may have read."""
+    named = _own_key(key)
+    session = _session(here, key)
+    if pinned_agent() is not None and not named and not session.tainted:
+        beside = [state for state in here.memory.agent(here.agent_id).sessions() if state.is_tainted]
+        if beside:
+            session.receive("", beside[0].id)
+    return session
+
+
+def _read_in(here: Opened, key: str) -> Session:
+    """Return a session to read: a pinned agent reads another's pages in none but its own."""
+    named = _own_key(key)
+    session = _known(here, key)
+    if pinned_agent() is not None and not named and session.tainted:
+        raise Denied(f"this session has read untrusted content; set {SESSION} to its key in the process that is it")
+    return session
+
+
+def _own_key(key: str) -> str:
+    """Return the key of the session that a pinned process is, "" where that is not said; Denied for another."""
+    named = os.environ.get(SESSION, "") if pinned_agent() is not None else ""
+    if named and named != key:
+        raise Denied(f"{SESSION} says which session this process is; it speaks in no other")
+    return named
 
 
 def _known(here: Opened, key: str) -> Session:
