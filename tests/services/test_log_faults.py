@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -10,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from memoranda.adapters.files.log import FileEpisodeLog, FileTranscripts
+from memoranda.adapters.sqlite.index import SqliteIndex
 from memoranda.domain.conversation import checkpoint_of, read_checkpoint
-from memoranda.errors import InvalidInput
+from memoranda.domain.scope import Scope
+from memoranda.errors import BackendError, InvalidInput
 from memoranda.testing.made_up_secrets import FORMATS, made_up
 from tests.homes import home, read, texts, write
 
@@ -173,3 +177,134 @@ def test_a_session_that_has_ended_keeps_nothing_more(tmp_path: Path) -> None:
         folder = tmp_path / ".state/sessions/agent+main"
         assert not folder.exists() or not list(folder.iterdir())
         memory.agent("main").session("k").state_set("a", "b", 1)
+
+
+def test_a_line_that_is_there_twice_stops_nobody(tmp_path: Path) -> None:
+    """In its own file or copied into another day's: it counts once, is named by the doctor, and the talk goes on."""
+    with home(tmp_path) as memory:
+        session = memory.agent("main").session("k")
+        session.user("Today I ate an apricot.", at=NOON)
+        line = (tmp_path / DAY).read_bytes()
+        with (tmp_path / DAY).open("ab") as stream:
+            stream.write(line)
+        write(tmp_path, "log/2026-11-29.jsonl", line)
+        memory.sync()
+        session.user("Today I ate a blueberry.", at=NOON)
+        memory.sync()
+        assert texts(memory.agent("main"), "apricot") == ["Today I ate an apricot."]
+        assert texts(memory.agent("main"), "blueberry") == ["Today I ate a blueberry."]
+        assert [item.text for item in session.messages] == ["Today I ate an apricot.", "Today I ate a blueberry."]
+        named = [item.subject for item in memory.doctor() if "has the id of the line" in item.message]
+        assert named == ["agent:main log/2026-11-30.jsonl:1", "agent:main log/2026-11-30.jsonl:2"]
+        assert memory.verify().problems == ()
+        memory.reindex()
+        assert texts(memory.agent("main"), "apricot") == ["Today I ate an apricot."]
+        assert memory.verify().problems == ()
+
+
+@pytest.mark.parametrize("policy", ["none", "every-call"])
+def test_a_line_that_cannot_be_read_keeps_its_place(tmp_path: Path, policy: str) -> None:
+    """What is said after a restart has a position of its own; once the line is mended all of it is there, in order."""
+    with home(tmp_path, memory__transcript_checkpoints=policy) as memory:
+        session = memory.agent("main").session("k")
+        session.user("one", at=NOON)
+        session.assistant("two", at=NOON)
+    whole = (tmp_path / DAY).read_bytes()
+    (tmp_path / DAY).write_bytes(whole.replace(b'"two"', b'"two'))
+    with home(tmp_path, memory__transcript_checkpoints=policy) as memory:
+        memory.agent("main").session("k").user("three", at=NOON)
+    written = (tmp_path / DAY).read_bytes()
+    (tmp_path / DAY).write_bytes(written.replace(b'"two', b'"two"'))
+    for kept in (tmp_path / ".state/sessions").rglob("*.json"):
+        kept.unlink()
+    with home(tmp_path, memory__transcript_checkpoints=policy) as memory:
+        found = memory.agent("main").session("k").messages
+        assert [(item.position, item.text) for item in found] == [(1, "one"), (2, "two"), (3, "three")]
+        memory.sync()
+        assert memory.verify().problems == ()
+
+
+def test_what_is_durable_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index or a checkpoint that cannot be written is no reason to say it again; the next sync finds it."""
+
+    def full(*_arguments: object, **_named: object) -> None:
+        raise BackendError("no space left on device")
+
+    with home(tmp_path) as memory:
+        session = memory.agent("main").session("k")
+        with monkeypatch.context() as broken:
+            broken.setattr(SqliteIndex, "put_turns", full)
+            broken.setattr(FileTranscripts, "keep", full)
+            session.user("Today I ate an apricot.", at=NOON)
+            session.assistant("Good.", at=NOON)
+            session.compact(keep=0)
+        assert len((tmp_path / DAY).read_bytes().splitlines()) == 2
+        assert "no space left" in " ".join(session.warnings)
+        memory.sync()
+        assert texts(memory.agent("main"), "apricot") == ["Today I ate an apricot."]
+        session.checkpoint()
+        assert memory.verify().problems == ()
+
+
+@pytest.mark.parametrize("call", ["write", "fsync"])
+def test_a_line_that_was_not_written_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    """A disk that fills up half way through a line: an error, nothing of it, and the next line is whole."""
+    with home(tmp_path) as memory:
+        session = memory.agent("main").session("k")
+        session.user("one", at=NOON)
+        before = (tmp_path / DAY).read_bytes()
+        real_write = os.write
+
+        def full(descriptor: int, data: bytes = b"") -> int:
+            real_write(descriptor, data[: len(data) // 2])
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(f"memoranda.adapters.files.log.os.{call}", full)
+            with pytest.raises(BackendError, match="No space left"):
+                session.user("two", at=NOON)
+        assert (tmp_path / DAY).read_bytes() == before
+        session.user("three", at=NOON)
+        assert [item.text for item in session.messages] == ["one", "three"]
+        assert memory.verify().problems == ()
+
+
+def test_a_new_conversation_is_new_though_its_key_is_in_use(tmp_path: Path) -> None:
+    """`new` ends what went on under that key; `reset` of what has ended is refused, and leaves no second copy."""
+    with home(tmp_path) as memory:
+        agent = memory.agent("main")
+        agent.session("b").user("An old talk.")
+        made = agent.session("a")
+        made.user("Something.")
+        begun = made.new("b")
+        assert not [item.text for item in begun.messages]
+        begun.user("A new talk.")
+        assert [item.text for item in begun.messages] == ["A new talk."]
+        assert begun.close()
+        with pytest.raises(InvalidInput, match="ended"):
+            begun.reset()
+        assert len(list((tmp_path / "memory/sessions").iterdir())) == 3
+        assert not agent.sessions()
+
+
+def test_a_talk_of_many_days_reads_what_grew_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn opens no file of another day, unless somebody has written in it."""
+    with home(tmp_path) as memory:
+        session = memory.agent("main").session("k")
+        for day in range(1, 9):
+            session.user(f"day {day}", at=f"2026-11-0{day}T12:00:00+00:00")
+        read_files: list[str] = []
+        real = FileEpisodeLog.read
+
+        def counted(self: FileEpisodeLog, scope: Scope, path: str, *rest: int) -> bytes | None:
+            read_files.append(path)
+            return real(self, scope, path, *rest)
+
+        monkeypatch.setattr(FileEpisodeLog, "read", counted)
+        session.user("again", at="2026-11-08T13:00:00+00:00")
+        assert read_files == []
+        memory.agent("main").session("k").user("by another", at="2026-11-03T12:00:00+00:00")
+        read_files.clear()
+        session.user("once more", at="2026-11-08T14:00:00+00:00")
+        assert read_files == ["log/2026-11-03.jsonl"]
+        assert [item.text for item in session.messages][-2:] == ["by another", "once more"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -150,3 +152,102 @@ def test_another_agent_has_nothing_of_it(tmp_path: Path) -> None:
         assert not texts(memory.agent("anna"), "fuse box")
         assert texts(memory.agent("ann"), "fuse box")
         write(tmp_path, "note.txt", "x")
+
+
+ASK = {"role": "user", "content": "What is new?"}
+AFTER = {"role": "assistant", "content": "Now visit mallory example."}
+
+
+@pytest.mark.parametrize(
+    ("between", "tainted"),
+    [
+        ([{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "page"}]}], True),
+        ([{"role": "assistant", "content": [
+            {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+            {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}]}], True),
+        ([{"type": "web_search_call", "id": "w"}], True),
+        ([{"type": "function_call_output", "call_id": "gone", "output": "page"}], True),
+        ([{"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "read_file", "input": {}}]},
+          {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "page"}]}], False),
+    ],
+)  # fmt: skip
+def test_parts_and_items_bring_their_taint(tmp_path: Path, between: list[object], tainted: bool) -> None:
+    """A page that came as a part of a message, or from a tool at the provider, taints; a local file does not."""
+    with home(tmp_path) as memory:
+        report = memory.import_transcript("main", json.dumps([ASK, *between, AFTER]).encode(), key="k")
+        assert bool(report.tainted) is tainted
+        assert texts(memory.agent("main"), "mallory") == ([] if tainted else [AFTER["content"]])
+        assert texts(memory.agent("main"), "new") == [ASK["content"]]
+
+
+def coding(name: str, parent: str | None, content: object, role: str = "user", **more: object) -> dict[str, object]:
+    """A line of a coding agent's transcript."""
+    return {"type": role, "uuid": name, "parentUuid": parent, "sessionId": "s", **more,
+            "message": {"role": role, "content": content}}  # fmt: skip
+
+
+@pytest.mark.parametrize("tool", ["WebFetch", "Read"])
+@pytest.mark.parametrize("where", ["beside the branch", "in a subagent"])
+def test_pages_that_hang_beside_the_branch_taint(tmp_path: Path, tool: str, where: str) -> None:
+    """A result of calls at the same time, and what a subagent has read, count as read; a local file does not taint."""
+    aside: dict[str, Any] = {"isSidechain": True} if where == "in a subagent" else {}
+    call = {"type": "tool_use", "id": "t2", "name": tool, "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "t2", "content": "page"}
+    first = {"type": "tool_use", "id": "t1", "name": "Read", "input": {}}
+    data = lines(
+        coding("a", None, "What is new?"), coding("b", "a", [first], "assistant"),
+        coding("c", "b", [call], "assistant", **aside), coding("e", "c", [result], **aside),
+        coding("d", "c" if not aside else "b", [{"type": "tool_result", "tool_use_id": "t1", "content": "file"}]),
+        coding("f", "d", "Now visit mallory example.", "assistant"),
+    )  # fmt: skip
+    with home(tmp_path) as memory:
+        memory.import_transcript("main", data, key="k", form="claude-code")
+        assert texts(memory.agent("main"), "mallory") == ([] if tool == "WebFetch" else ["Now visit mallory example."])
+        assert texts(memory.agent("main"), "new") == ["What is new?"]
+
+
+def test_two_imports_at_the_same_time_take_each_event_in_once(tmp_path: Path) -> None:
+    """Of one file under one key, by two handles: each event is one line, in one session, in order."""
+    data = lines(*({"role": "user", "text": f"Number {number}.", "at": "2026-11-20"} for number in range(60)))
+    with home(tmp_path) as one, home(tmp_path) as two, ThreadPoolExecutor(2) as pool:
+        reports = list(pool.map(lambda memory: memory.import_transcript("main", data, key="k"), (one, two)))
+        entries = [json.loads(line) for line in logged(one)]
+        assert sorted(entry["text"] for entry in entries) == sorted(f"Number {number}." for number in range(60))
+        assert len({entry["session"] for entry in entries}) == 1
+        assert [entry["position"] for entry in entries] == list(range(1, 61))
+        assert sum(report.events for report in reports) == 60
+        assert one.verify().problems == ()
+
+
+def test_an_import_into_an_open_session_is_heard_there(tmp_path: Path) -> None:
+    """By the handle that talks in it, and after a restart, though the events are older than the session."""
+    with home(tmp_path, memory__transcript_checkpoints="none") as memory:
+        session = memory.agent("main").session("k")
+        session.user("Before.")
+        memory.import_transcript("main", lines(*TALK[:2]), key="k")
+        session.user("After.")
+        said = ["Before.", TALK[0]["text"], TALK[1]["text"], "After."]
+        assert [message.text for message in session.messages] == said
+    with home(tmp_path, memory__transcript_checkpoints="none") as memory:
+        session = memory.agent("main").session("k")
+        assert [message.text for message in session.messages] == said
+        assert [message.position for message in session.messages] == [1, 2, 3, 4]
+
+
+def test_one_odd_event_does_not_end_an_import(tmp_path: Path) -> None:
+    """A time that no calendar has counts as none, a text that is too long is named, a long result is cut."""
+    data = lines(
+        {**TALK[0], "at": "0001-01-01T00:00:00+10:00"}, {**TALK[1], "at": "9999-12-31T23:59:59-10:00"},
+        {"role": "user", "text": "x" * 1_000_001},
+        {"role": "tool", "name": "read_file", "text": "word " * 400_000},
+        {"role": "user", "text": "The end."},
+    )  # fmt: skip
+    with home(tmp_path) as memory:
+        report = memory.import_transcript("main", data, key="k")
+        assert (report.events, report.turns, report.known) == (4, 3, 0)
+        assert report.skipped == ((3, "longer than 1,000,000 bytes"),)
+        entries = [json.loads(line) for line in logged(memory)]
+        assert [entry["text"][:20] for entry in entries][-1] == "The end."
+        assert len(entries[2]["text"]) <= 10_000
+        assert entries[2]["size"] == 2_000_000
+        assert memory.import_transcript("main", data, key="k").events == 0

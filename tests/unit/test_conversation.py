@@ -52,9 +52,9 @@ def test_an_episode_becomes_a_message_with_all_that_a_model_needs() -> None:
     """Role, text, speaker, tool and the id of the call are those of the episode."""
     conversation = followed(episode(1, speaker="Ann"), call(2, "c1"), result(3, "c1"))
     assert conversation.messages == [
-        Message(role="user", text="text 1", speaker="Ann", position=1, at=AT),
-        Message(role="assistant", text="text 2", kind="tool_call", tool="ls", call="c1", position=2, at=AT),
-        Message(role="tool", text="text 3", kind="tool_result", tool="ls", call="c1", position=3, at=AT),
+        Message(role="user", text="text 1", id="epi_1", speaker="Ann", position=1, at=AT),
+        Message(role="assistant", text="text 2", id="epi_2", kind="tool_call", tool="ls", call="c1", position=2, at=AT),
+        Message(role="tool", text="text 3", id="epi_3", kind="tool_result", tool="ls", call="c1", position=3, at=AT),
     ]
 
 
@@ -233,3 +233,36 @@ def test_a_checkpoint_that_was_cut_is_none() -> None:
     data = checkpoint_of(followed(episode(1), call(2, "a"), result(3, "a")))
     assert all(read_checkpoint(data[:end], SESSION) is None for end in range(len(data)))
     assert read_checkpoint(data, SESSION) is not None
+
+
+@pytest.mark.parametrize("ident", ["c1", ""])
+def test_the_result_of_a_call_that_went_is_no_message(ident: str) -> None:
+    """It comes after its call was cut; the result of a later call under the same name is one."""
+    turns = [episode(position) for position in range(2, 14)]
+    conversation = followed(call(1, ident), *turns, result(14, ident), limit=8)
+    assert [message.kind for message in conversation.messages] == ["turn"] * len(conversation.messages)
+    assert conversation.position == 14
+    back = read_checkpoint(checkpoint_of(conversation), SESSION)
+    assert back == conversation
+    for item in (call(15, ident), result(16, ident)):
+        conversation.follow(item, 8)
+    assert positions(conversation)[-2:] == [15, 16]
+
+
+def test_what_the_user_asked_stays_though_its_calls_are_too_many() -> None:
+    """Calls at the same time and their results are one piece; the question before them is not lost with them."""
+    calls = [call(position, f"c{position}") for position in range(2, 22)]
+    results = [result(position + 20, f"c{position}") for position in range(2, 22)]
+    done = episode(42, role="assistant")
+    conversation = followed(episode(1), *calls, *results, done, limit=10)
+    assert positions(conversation) == [1, 42]
+
+
+def test_a_line_that_is_there_twice_counts_once_and_one_of_the_same_position_is_not_lost() -> None:
+    """A line can be copied; a line that could not be read for a while can have left its place to another."""
+    other = Episode(
+        id="epi_other", at=AT, session=SESSION, key="k", position=2, kind=EpisodeKind.TURN, role="user",
+        author="agent:main", text="other",
+    )  # fmt: skip
+    conversation = followed(episode(1), episode(2), other, episode(1), episode(2), episode(3))
+    assert [message.id for message in conversation.messages] == ["epi_1", "epi_2", "epi_other", "epi_3"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -190,3 +191,122 @@ def test_deep_nesting_is_left_out() -> None:
     found = parse(data, "jsonl")
     assert [event.text for event in found.events] == ["Hello"]
     assert found.skipped[0][0] == 1
+
+
+def used(name: str, ident: str = "t1", kind: str = "tool_use", **more: object) -> dict[str, object]:
+    """A part that calls a tool."""
+    return {"type": kind, "id": ident, "name": name, "input": {}, **more}
+
+
+def answered(text: object, ident: str = "t1", kind: str = "tool_result") -> dict[str, object]:
+    """A part with a tool's result."""
+    return {"type": kind, "tool_use_id": ident, "content": text}
+
+
+def test_results_of_calls_at_the_same_time_are_read() -> None:
+    """Each hangs at its own call; only one of them is on the branch, and so is the other part of the answer."""
+    data = lines(
+        said("a", None, "Compare the two."),
+        said("b", "a", [used("Read", "t1")], "assistant") | {"message": {
+            "id": "m1", "role": "assistant", "content": [used("Read", "t1")]}},
+        said("c", "b", "x", "assistant") | {"message": {
+            "id": "m1", "role": "assistant", "content": [used("WebFetch", "t2")]}},
+        said("d", "b", [answered("one", "t1")]),
+        said("e", "c", [answered("two", "t2")]),
+        said("f", "d", [{"type": "text", "text": "Alike."}], "assistant"),
+        said("w", "a", [answered("of a call that went", "t9")]),
+        said("g", "f", "Good."),
+    )  # fmt: skip
+    assert brief(parse(data).events) == [
+        ("turn", "user", "Compare the two."), ("tool_call", "Read", "{}"), ("tool_call", "WebFetch", "{}"),
+        ("tool_result", "Read", "one"), ("tool_result", "WebFetch", "two"), ("turn", "assistant", "Alike."),
+        ("turn", "user", "Good."),
+    ]  # fmt: skip
+
+
+def test_a_branch_goes_through_lines_of_other_types() -> None:
+    """What stands between two speakers has ids too; a retry before it stays left out."""
+    data = lines(
+        said("a", None, "one"), said("x", "a", "retried", "assistant"), said("b", "a", "two", "assistant"),
+        {"type": "system", "uuid": "s", "parentUuid": "b", "subtype": "compact_boundary"},
+        said("c", "s", "three"), {"type": "progress", "uuid": "p", "parentUuid": "x"},
+    )  # fmt: skip
+    assert [event.text for event in parse(data).events] == ["one", "two", "three"]
+
+
+def test_what_a_subagent_read_is_noted_once_for_each_tool() -> None:
+    """By the tool's name alone, at its place; what it said is not taken in."""
+    data = lines(
+        said("a", None, "Look it up."),
+        said("s1", None, [used("WebSearch", "t5")], "assistant", isSidechain=True),
+        said("s2", "s1", [answered("mallory", "t5")], isSidechain=True),
+        said("s3", "s2", [answered("mallory", "t5")], isSidechain=True),
+        said("s4", "s3", [answered("no call", "t6")], isSidechain=True),
+        said("b", "a", "Found.", "assistant"),
+    )  # fmt: skip
+    found = parse(data)
+    assert brief(found.events) == [
+        ("turn", "user", "Look it up."), ("note", "WebSearch", "a subagent has read a result of WebSearch"),
+        ("note", "system", "a subagent has read a result of a tool"), ("turn", "assistant", "Found."),
+    ]  # fmt: skip
+    assert [event.brings_in for event in found.events] == [False, True, True, False]
+
+
+@pytest.mark.parametrize("mark", ["isMeta", "isCompactSummary", "isApiErrorMessage"])
+def test_what_the_tool_itself_adds_is_no_turn(mark: str) -> None:
+    """Summaries, errors and interruptions were said by nobody; the turns around them stay."""
+    data = lines(
+        said("a", None, "one"), {**said("b", "a", "added"), mark: True},
+        said("c", "b", [{"type": "text", "text": "[Request interrupted by user for tool use]"}]), said("d", "c", "two"),
+    )  # fmt: skip
+    assert [event.text for event in parse(data).events] == ["one", "two"]
+
+
+PARTS = [
+    {"role": "user", "content": "What is new?"},
+    {"role": "assistant", "content": [
+        {"type": "text", "text": "I look."}, used("web_search", "s1", "server_tool_use"),
+        answered([{"type": "web_search_result", "url": "u", "title": "News"}], "s1", "web_search_tool_result"),
+        {"type": "text", "text": "There is news."}, used("read", "m1", "mcp_tool_use", server_name="files"),
+    ]},
+    {"role": "user", "content": [answered("a file", "m1", "mcp_tool_result"), {"type": "text", "text": "And?"}]},
+    {"role": "user", "content": [answered("whose?", "t9"), answered([{"type": "image", "source": {}}], "t9")]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("write", [lambda rows: json.dumps(rows).encode(), lambda rows: lines(*rows)])
+def test_calls_and_results_among_the_parts_of_a_message(write: Callable[[list[object]], bytes]) -> None:
+    """In order, so that what is said after a result comes after it; in a list and as lines alike."""
+    assert brief(parse(write([*PARTS])).events) == [
+        ("turn", "user", "What is new?"), ("turn", "assistant", "I look."), ("tool_call", "web_search", "{}"),
+        ("tool_result", "web_search", '[{"type": "web_search_result", "url": "u", "title": "News"}]'),
+        ("turn", "assistant", "There is news."), ("tool_call", "mcp__files__read", "{}"),
+        ("tool_result", "mcp__files__read", "a file"), ("turn", "user", "And?"), ("tool_result", "tool", "whose?"),
+        ("tool_result", "tool", ""),
+    ]  # fmt: skip
+
+
+def test_items_without_a_role() -> None:
+    """Calls and results as items of their own; a tool that runs at the provider has brought something in."""
+    items = [
+        {"role": "user", "content": [{"type": "input_text", "text": "Weather?"}]},
+        {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"at": "Oslo"}'},
+        {"type": "function_call_output", "call_id": "c1", "output": "rain"},
+        {"type": "web_search_call", "id": "w1", "action": {"query": "Oslo"}},
+        {"type": "mcp_call", "id": "w2", "server_label": "maps", "name": "find", "arguments": "{}", "output": "here"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Rain."}]},
+        {"type": "reasoning", "summary": []},
+    ]  # fmt: skip
+    for data in (json.dumps(items).encode(), lines(*items)):
+        assert brief(parse(data).events) == [
+            ("turn", "user", "Weather?"), ("tool_call", "weather", '{"at": "Oslo"}'),
+            ("tool_result", "weather", "rain"), ("tool_call", "web_search", '{"query": "Oslo"}'),
+            ("tool_result", "web_search", ""), ("tool_call", "mcp__maps__find", "{}"),
+            ("tool_result", "mcp__maps__find", "here"), ("turn", "assistant", "Rain."),
+        ]  # fmt: skip
+
+
+def test_a_result_that_is_no_text_is_still_one() -> None:
+    """What a tool brought in counts, whatever its form."""
+    data = lines({"role": "user", "text": "Go."}, {"role": "tool", "name": "web", "content": {"a": 1}})
+    assert brief(parse(data).events) == [("turn", "user", "Go."), ("tool_result", "web", '{"a": 1}')]

@@ -49,6 +49,16 @@ def passages_of(record: Record, text: str, file_title: str, turn: Turn | None = 
     )
 
 
+def first_of_each(passages: Sequence[Passage]) -> list[Passage]:
+    """Return the passages of turns without those of a later line that has the id of one before it."""
+    places: dict[str, int] = {}
+    return [
+        item
+        for item in passages
+        if item.turn and places.setdefault(item.record.id, item.turn.offset) == item.turn.offset
+    ]
+
+
 def indexed_form(passages: Sequence[Passage]) -> str:
     """Return a fingerprint of what search uses and shows of one record's passages, as 32 hexadecimal digits.
 

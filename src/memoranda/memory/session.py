@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Self
 
@@ -17,7 +18,7 @@ from memoranda.domain.outcome import BatchOutcome, Duplicate, Saved
 from memoranda.domain.scope import Viewer
 from memoranda.domain.session import Audience, SessionState
 from memoranda.domain.times import read_time
-from memoranda.errors import Denied, InvalidInput
+from memoranda.errors import BackendError, Busy, Denied, IntegrityError, InvalidInput
 from memoranda.memory.agent import Agent
 from memoranda.memory.parts import Parts
 from memoranda.services import context, episodes, opening, session_state, sessions, talking, transcripts
@@ -181,10 +182,19 @@ class Session(Agent):
                 limit=parts.config.sessions.max_messages,
             )  # fmt: skip
             if talking.is_due(parts.config.sessions, episode):
-                talking.keep(parts.stores, state, self._current())
+                self._keep(state)
         if is_searchable(episode):
-            self._embed_if_loaded(1)
+            with suppress(BackendError, IntegrityError, Busy):  # what is said is durable; vectors follow at a sync
+                self._embed_if_loaded(1)
         return episode
+
+    def _keep(self, state: SessionState) -> None:
+        """Keep a checkpoint by policy; where that fails the log has everything, and `warnings` says so."""
+        try:
+            talking.keep(self._parts.stores, state, self._conversation)
+        except BackendError as error:
+            said = f"the transcript's checkpoint was not written ({error}); after a restart the log is read instead"
+            self.warnings = tuple(dict.fromkeys((*self.warnings, said)))
 
     def _without_nonce(self, text: str) -> str:
         """Leave out the mark of this session's envelopes: it is in its prompts and nowhere else."""
@@ -240,18 +250,23 @@ class Session(Agent):
         before may be recalled again.
         """
         with self._lock:
-            return talking.compact(
-                self._parts.stores, self.state, self._current(), self._parts.config.sessions,
-                summary=self._without_nonce(summary),
+            settings = self._parts.config.sessions
+            done = talking.compact(
+                self._parts.stores, self.state, self._current(), settings, summary=self._without_nonce(summary),
                 keep_messages=keep, author=self.viewer.principal,
-            ) is not None  # fmt: skip
+            )  # fmt: skip
+            if done and settings.checkpoints != "none":
+                self._keep(self.state)
+            return done is not None
 
     def reset(self) -> str:
         """End this conversation and begin anew under the same key: what comes now has read nothing.
 
         What was written before stays as it was. Returns the path of the copy that was left for people, "" for none.
+        Raises InvalidInput where the session has ended.
         """
         with self._lock:
+            self._open_state()
             path = self._leave()
             state = opening.renew(self._parts.stores, self._session_id, author=self.viewer.principal)
             self._session_id = state.id
@@ -259,10 +274,13 @@ class Session(Agent):
         return path
 
     def new(self, key: str) -> Session:
-        """End this conversation and begin another under another key."""
-        audience = self.audience
+        """End this conversation and begin another under another key; one that goes on under that key ends too."""
+        audience, is_open = self.audience, key in [state.key for state in self.sessions()]
         self.close()
-        return Session.begin(self._parts, self.viewer, key, audience)
+        made = Session.begin(self._parts, self.viewer, key, audience)
+        if is_open and made.id != self.id and key != self.key:
+            made.reset()
+        return made
 
     def close(self) -> str:
         """End the session; a second time changes nothing. Returns as `reset`."""

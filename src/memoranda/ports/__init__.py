@@ -162,7 +162,8 @@ class SearchIndex(Protocol):
     ) -> bool:
         """Take in turns of one log file in one transaction, if it was taken in as far as `before` (None: not at all).
 
-        With `whole` the turns that are known of this file go first. From then on it is taken in as far as `after`
+        With `whole` the turns that are known of this file go first. A turn whose id is known stays as it is: of lines
+        with one id the first counts. From then on it is taken in as far as `after`
         (None: not at all). Returns whether it was done; otherwise nothing was changed.
         """
 

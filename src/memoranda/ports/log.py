@@ -55,6 +55,9 @@ class EpisodeLog(Protocol):
     def files(self, scope: Scope, since: str = "") -> Sequence[LogFile]:
         """Return the log files, oldest day first; only those from the path `since` on."""
 
+    def size(self, scope: Scope, path: str) -> int:
+        """Return the bytes of a log file; 0 where there is no such file."""
+
     def read(self, scope: Scope, path: str, start: int = 0, end: int | None = None) -> bytes | None:
         """Return a part of a log file; None where there is no such file."""
 

@@ -6,6 +6,7 @@ An episode is on disk before the call returns; the index follows and can always 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from memoranda.domain.conversation import Conversation
@@ -27,7 +28,7 @@ from memoranda.domain.record import Record
 from memoranda.domain.report import Progress
 from memoranda.domain.scope import Principal, Scope
 from memoranda.domain.session import SessionState
-from memoranda.errors import InvalidInput
+from memoranda.errors import BackendError, Busy, IntegrityError, InvalidInput
 from memoranda.ports.log import Appended, LogFile, LogMark
 from memoranda.services.secret_text import redacted
 from memoranda.services.stores import Stores
@@ -56,6 +57,27 @@ class Event:
 
 
 def write(
+    stores: Stores, state: SessionState, conversation: Conversation, event: Event, *, author: Principal, limit: int
+) -> Episode:
+    """Write an event of an open session down; return it as it stands in the log, durable.
+
+    Secrets are redacted, a long result of a tool is cut. What others have written in this session meanwhile is taken
+    into the conversation first. Once the line is durable nothing is raised: an index that fails catches up later.
+
+    Raises:
+        InvalidInput: the session is closed, or the text is longer than 1,000,000 bytes.
+        Busy, BackendError: the log cannot be written; nothing is.
+    """
+    if not state.is_open:
+        raise InvalidInput("this session has ended; open it again under its key")
+    made = _made(stores, state, event, author)
+    path = log_path(stores.zone().day(made.at))
+    with stores.log.hold(state.scope):
+        read_on(stores, state.scope, conversation, _grown(stores, state, conversation, path), limit=limit)
+        return _append(stores, state.scope, conversation, made, path, limit=limit)
+
+
+def write_once(
     stores: Stores,
     state: SessionState,
     conversation: Conversation,
@@ -63,41 +85,52 @@ def write(
     *,
     author: Principal,
     limit: int,
-    has_ended: bool = False,
-) -> Episode:
-    """Write an event of an open session (or of one that `has_ended`) down; return it as it stands in the log, durable.
+    known: set[str],
+) -> Episode | None:
+    """Write an event that was told elsewhere down, in a session that may have ended; None where it is known by its ref.
 
-    Secrets are redacted, a long result of a tool is cut. What others have written in this session meanwhile is taken
-    into the conversation first.
+    `known` gains its ref, and those that others have written on that day meanwhile.
 
     Raises:
-        InvalidInput: the session is closed, or the text is longer than 1,000,000 bytes.
-        Busy, BackendError: the log cannot be written; nothing is.
+        InvalidInput, Busy, BackendError: as `write`.
     """
-    if not state.is_open and not has_ended:
-        raise InvalidInput("this session has ended; open it again under its key")
-    if len(event.text.encode("utf-8", "replace")) > MAX_TEXT_BYTES:
+    made = _made(stores, state, event, author)
+    path = log_path(stores.zone().day(made.at))
+    with stores.log.hold(state.scope):
+        paths = _grown(stores, state, conversation, path) if state.is_open else (path,)
+        known.update(item.ref for item in read_on(stores, state.scope, conversation, paths, limit=limit))
+        if event.ref in known:
+            return None
+        known.add(event.ref)
+        return _append(stores, state.scope, conversation, made, path, limit=limit)
+
+
+def _made(stores: Stores, state: SessionState, event: Event, author: Principal) -> Episode:
+    """Return an event as it is to be written, without a position."""
+    is_result = event.kind is EpisodeKind.TOOL_RESULT
+    if not is_result and len(event.text.encode("utf-8", "replace")) > MAX_TEXT_BYTES:
         raise InvalidInput(f"one event holds at most {MAX_TEXT_BYTES:,} bytes of text")
-    text, size, whole = _capped(stores, _clean(stores, event.text), event.kind)
-    made = Episode(
+    text, size, whole = _capped(stores, event.text) if is_result else (_clean(stores, event.text), 0, "")
+    return Episode(
         id=stores.ids.new("epi"), at=event.at or stores.clock.now(), session=state.id, key=_clean(stores, state.key),
         position=0, kind=event.kind, role=event.role, text=text, author=str(author),
-        speaker=_clean(stores, event.speaker)[:200], tool=_clean(stores, event.tool)[:200],
+        speaker=" ".join(_clean(stores, event.speaker).split())[:200], tool=_clean(stores, event.tool)[:200],
         call=_clean(stores, event.call)[:200],
         tainted=state.is_tainted, source=event.source, ref=event.ref, size=size, whole=whole, kept_from=event.kept_from,
     )  # fmt: skip
-    path = log_path(stores.zone().day(made.at))
-    with stores.log.hold(state.scope):
-        if state.is_open:
-            _follow_all(stores, state, conversation, path, limit=limit)
-        else:
-            read_on(stores, state.scope, conversation, path, limit=limit)
-        episode = replace(made, position=conversation.position + 1)
-        line = line_of(episode)
-        added = stores.log.append(state.scope, path, line)
-        conversation.seen[path] = added.offset + len(line)
-        conversation.follow(episode, limit)
-        _index(stores, state.scope, episode, line, added)
+
+
+def _append(
+    stores: Stores, scope: Scope, conversation: Conversation, made: Episode, path: str, *, limit: int
+) -> Episode:
+    """Give an episode the next position and add it to the log, then to the index. The caller holds the log."""
+    episode = replace(made, position=conversation.position + 1)
+    line = line_of(episode)
+    added = stores.log.append(scope, path, line)
+    conversation.seen[path] = added.offset + len(line)
+    conversation.follow(episode, limit)
+    with suppress(BackendError, IntegrityError, Busy):  # the index is behind the log then, and the next sync says why
+        _index(stores, scope, episode, line, added)
     return episode
 
 
@@ -106,13 +139,13 @@ def _clean(stores: Stores, text: str) -> str:
     return redacted(stores, readable(text))
 
 
-def _follow_all(stores: Stores, state: SessionState, conversation: Conversation, path: str, *, limit: int) -> None:
-    """Read on in every file that the session has written in, for others may have, and note that it writes in this."""
+def _grown(stores: Stores, state: SessionState, conversation: Conversation, path: str) -> Sequence[str]:
+    """Note that an open session writes in a file, and return those that it has written in and that have grown."""
     known = written_in(stores, state)
-    for name in sorted({*known, path}):
-        read_on(stores, state.scope, conversation, name, limit=limit)
     if path not in known:
         stores.ledger.state_set(state.id, _FILES, path, "1", at=stores.clock.now())
+    seen = conversation.seen
+    return [name for name in sorted({*known, path}) if stores.log.size(state.scope, name) != seen.get(name, 0)]
 
 
 def written_in(stores: Stores, state: SessionState) -> tuple[str, ...]:
@@ -120,27 +153,43 @@ def written_in(stores: Stores, state: SessionState) -> tuple[str, ...]:
     return tuple(stores.ledger.state_keys(state.id, _FILES))
 
 
-def _capped(stores: Stores, text: str, kind: EpisodeKind) -> tuple[str, int, str]:
+def _capped(stores: Stores, text: str) -> tuple[str, int, str]:
     """Cut a long result at a character; return it with size and hash of the whole, 0 and "" where nothing was cut."""
     data = text.encode("utf-8", "replace")
-    if kind is not EpisodeKind.TOOL_RESULT or len(data) <= MAX_RESULT_BYTES:
-        return text, 0, ""
-    return data[:MAX_RESULT_BYTES].decode("utf-8", "ignore"), len(data), stores.prints.content(text)
+    kept = _clean(stores, data[:MAX_TEXT_BYTES].decode("utf-8", "ignore")).encode()
+    if len(data) <= MAX_TEXT_BYTES and len(kept) <= MAX_RESULT_BYTES:
+        return kept.decode(), 0, ""
+    return kept[:MAX_RESULT_BYTES].decode("utf-8", "ignore"), len(data), stores.prints.content(data)
 
 
-def read_on(stores: Stores, scope: Scope, conversation: Conversation, path: str, *, limit: int) -> None:
-    """Take into a conversation what its session has gained in a log file since it was read last."""
+def read_on(
+    stores: Stores, scope: Scope, conversation: Conversation, paths: Sequence[str], *, limit: int
+) -> list[Episode]:
+    """Take into a conversation what its session has gained in log files since they were read last, and return it.
+
+    The order is that in which it was written, whatever days it is dated. A line that cannot be read keeps its position.
+    """
+    lines = [episode for path in paths for episode in _unread(stores, scope, conversation, path)]
+    found = sorted((episode for episode in lines if episode), key=lambda item: item.position)
+    for episode in found:
+        conversation.follow(episode, limit)
+    conversation.position += len(lines) - len(found)
+    return found
+
+
+def _unread(stores: Stores, scope: Scope, conversation: Conversation, path: str) -> Iterator[Episode | None]:
+    """Yield what a conversation's session has gained in a log file; None for a line that cannot be read."""
     start = conversation.seen.get(path, 0)
-    data = stores.log.read(scope, path, start)
-    if not data:
-        return
+    data = stores.log.read(scope, path, start) or b""
     name = f'"session":"{conversation.session}"'.encode()
     end = data.rfind(b"\n") + 1
+    conversation.seen[path] = start + end
     for line in data[:end].splitlines():
         episode = read_line(line) if name in line else None
         if episode is not None and episode.session == conversation.session:
-            conversation.follow(episode, limit)
-    conversation.seen[path] = start + end
+            yield episode
+        elif name in line:
+            yield None
 
 
 def _index(stores: Stores, scope: Scope, episode: Episode, line: bytes, added: Appended) -> None:
@@ -254,11 +303,15 @@ def read_all(
 
 
 def unreadable(stores: Stores, scope: Scope) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a scope's logs that are no episodes, as (path:line, why)."""
+    """Yield the lines of a scope's logs that are no episodes of their own, as (path:line, why)."""
+    names: dict[str, str] = {}
     for file in stores.log.files(scope):
         for number, line in enumerate((stores.log.read(scope, file.path) or b"").splitlines(), 1):
-            if line.strip() and read_line(line) is None:
-                yield f"{file.path}:{number}", "not a line of a log, or a torn one"
+            episode, place = read_line(line), f"{file.path}:{number}"
+            if episode is None and line.strip():
+                yield place, "not a line of a log, or a torn one"
+            elif episode is not None and names.setdefault(episode.id, place) != place:
+                yield place, f"it has the id of the line {names[episode.id]}"
 
 
 def locate(stores: Stores, passage: Passage) -> tuple[int, int] | None:
@@ -287,15 +340,16 @@ def session_around(stores: Stores, record: Record, turn: Turn, count: int) -> tu
     return tuple(sorted((item for item in near if item.session == turn.session), key=lambda item: item.position))
 
 
-def expected_turns(stores: Stores, scope: Scope) -> dict[str, list[Passage]]:
-    """Return turn id -> the passages that the index should hold of it."""
-    found: dict[str, list[Passage]] = {}
+def expected_turns(stores: Stores, scope: Scope) -> dict[str, list[Sequence[Passage]]]:
+    """Return turn id -> the passages that the index should hold of it: those of one of the lines with that id."""
+    found: dict[str, list[Sequence[Passage]]] = {}
     for file in stores.log.files(scope):
         data = stores.log.read(scope, file.path) or b""
         offset = 0
         for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(keepends=True), 1):
             episode = read_line(line)
             if episode is not None and is_searchable(episode):
-                found[episode.id] = list(_passages(episode, scope, file.path, offset, len(line), number))
+                passages = _passages(episode, scope, file.path, offset, len(line), number)
+                found.setdefault(episode.id, []).append(passages)
             offset += len(line)
     return found

@@ -22,17 +22,18 @@ def open_session(
         Busy, BackendError: as `sync`; no session is opened then.
     """
     if stores.ledger.session_named(scope, key) is None:
-        _settle(stores, scope)
+        settle(stores, scope)
     return sessions.open_session(stores, scope, key, author=author, audience=audience)
 
 
 def renew(stores: Stores, session_id: str, *, author: Principal) -> SessionState:
     """End a session and begin another under its key; what the old one did to files is taken note of as its doing."""
-    _settle(stores, sessions.current(stores, session_id).scope)
+    settle(stores, sessions.current(stores, session_id).scope)
     return sessions.renew(stores, session_id, author=author)
 
 
-def _settle(stores: Stores, scope: Scope) -> None:
+def settle(stores: Stores, scope: Scope) -> None:
+    """Take note of what changed in the files of a scope, and clear away what killed writers have left."""
     stores.transcripts.tidy(scope)
     with contextlib.suppress(RemovalsNotAccepted):  # a person is asked at the next sync; what is gone stays as it was
         sync(stores, [scope])

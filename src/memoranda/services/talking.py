@@ -30,8 +30,8 @@ def resume(stores: Stores, state: SessionState, settings: SessionSettings) -> tu
             conversation = found
             break
         warnings.append(f"checkpoint {number} of session {state.key[:40]!r} is damaged; the one before it is used")
-    for path in paths_of(stores, state, conversation):
-        episodes.read_on(stores, state.scope, conversation, path, limit=settings.max_messages)
+    paths = paths_of(stores, state, conversation)
+    episodes.read_on(stores, state.scope, conversation, paths, limit=settings.max_messages)
     return conversation, tuple(warnings)
 
 
@@ -74,12 +74,7 @@ def compact(
     first = messages[at].position if at < len(messages) else conversation.position + 1
     text = redacted(stores, summary) if summary.strip() else _what_went(conversation, at)
     event = Event(kind=EpisodeKind.COMPACTION, role="system", text=text, kept_from=first)
-    episode = episodes.write(
-        stores, state, conversation, event, author=author, limit=settings.max_messages
-    )  # fmt: skip
-    if settings.checkpoints != "none":
-        keep(stores, state, conversation)
-    return episode
+    return episodes.write(stores, state, conversation, event, author=author, limit=settings.max_messages)
 
 
 def _what_went(conversation: Conversation, at: int) -> str:

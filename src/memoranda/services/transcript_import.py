@@ -21,6 +21,9 @@ from memoranda.services.episodes import Event
 from memoranda.services.stores import Stores
 
 MAX_FILE_BYTES = 200_000_000
+_FIRST_YEAR, _LAST_YEAR = "0002", "9998"
+"""Of these every time zone has every moment."""
+
 _KINDS: Mapping[str, EpisodeKind] = {
     "turn": EpisodeKind.TURN, "tool_call": EpisodeKind.TOOL_CALL, "tool_result": EpisodeKind.TOOL_RESULT,
     "note": EpisodeKind.NOTE, "system": EpisodeKind.SYSTEM,
@@ -53,7 +56,8 @@ def import_transcript(
 ) -> TranscriptReport:
     """Write a transcript's events into the log, each once: what was taken in before under this key is not again.
 
-    Whatever an untrusted tool brought in taints the session from there on, as it would have here.
+    Whatever an untrusted tool brought in taints the session from there on, as it would have here. Two imports at the
+    same time take each event in once.
 
     Raises:
         InvalidInput: the file is too large, or none of the formats.
@@ -63,53 +67,56 @@ def import_transcript(
         raise InvalidInput(f"a transcript has at most {MAX_FILE_BYTES:,} bytes")
     importer = Principal("importer", run)
     parsed = parse(data, form)
-    state, is_new = _session(stores, scope, key, importer)
-    conversation, known = _so_far(stores, state, is_new=is_new)
+    state = _session(stores, scope, key, importer)
+    conversation, known = _so_far(stores, state)
     turns = tainted = written = 0
+    skipped = list(parsed.skipped)
     last = ""
     for number, (event, ref) in enumerate(_named(stores, parsed.events), 1):
         at = _time(event, last)
         last = at or last
         if ref in known:
             continue
-        if event.kind == "tool_result":
+        if event.kind != "tool_result" and len(event.text.encode("utf-8", "replace")) > episodes.MAX_TEXT_BYTES:
+            skipped.append((event.line, f"longer than {episodes.MAX_TEXT_BYTES:,} bytes"))
+            continue
+        if event.brings_in:
             sessions.tool_result(stores, state.id, event.tool, server=None, policy=policy, author=importer)
-        made = episodes.write(
+        made = episodes.write_once(
             stores, sessions.current(stores, state.id), conversation, _event(event, run, at, ref), author=importer,
-            limit=settings.max_messages, has_ended=True,
+            limit=settings.max_messages, known=known,
         )  # fmt: skip
-        written += 1
-        turns += is_searchable(made)
-        tainted += made.tainted
+        if made is not None:
+            written, turns, tainted = written + 1, turns + is_searchable(made), tainted + made.tainted
         if progress:
             progress(f"reading {key[:40]}", number, len(parsed.events))
     return TranscriptReport(
-        session_id=state.id, events=written, turns=turns, tainted=tainted, skipped=parsed.skipped,
-        known=len(parsed.events) - written,
+        session_id=state.id, events=written, turns=turns, tainted=tainted, skipped=tuple(skipped),
+        known=len(parsed.events) - written - (len(skipped) - len(parsed.skipped)),
     )  # fmt: skip
 
 
-def _session(stores: Stores, scope: Scope, key: str, importer: Principal) -> tuple[SessionState, bool]:
-    """Return the session of this key and whether it is new: made and ended where there is none, nobody talks in it."""
-    found = stores.ledger.session_last(scope, key)
-    if found is None:
-        opened = opening.open_session(stores, scope, key, author=importer)
-        found = sessions.close(stores, opened.id, author=importer)
-        stores.ledger.settle_sessions([found.id])
-        return found, True
-    return found, False
+def _session(stores: Stores, scope: Scope, key: str, importer: Principal) -> SessionState:
+    """Return the session of this key: made and ended where there is none, for nobody talks in it."""
+    if stores.ledger.session_last(scope, key) is None:
+        opening.settle(stores, scope)
+    with stores.log.hold(scope):  # two imports make one session
+        found = stores.ledger.session_last(scope, key)
+        if found is None:
+            opened = sessions.open_session(stores, scope, key, author=importer)
+            found = sessions.close(stores, opened.id, author=importer)
+            stores.ledger.settle_sessions([found.id])
+    return found
 
 
-def _so_far(stores: Stores, state: SessionState, *, is_new: bool) -> tuple[Conversation, frozenset[str]]:
+def _so_far(stores: Stores, state: SessionState) -> tuple[Conversation, set[str]]:
     """Return what the log has of a session, and the names of events that were taken in before."""
     conversation = Conversation(session=state.id)
     names: set[str] = set()
-    files: list[str] = [] if is_new else [file.path for file in stores.log.files(state.scope)]
-    for _path, _line, episode in episodes.read_all(stores, state.scope, files, session=state.id):
+    files = [file.path for file in stores.log.files(state.scope)]
+    for episode in episodes.read_on(stores, state.scope, conversation, files, limit=1):
         names.add(episode.ref)
-        conversation.position = max(conversation.position, episode.position)
-    conversation.seen = {file.path: file.size for file in stores.log.files(state.scope)}
-    return conversation, frozenset(names)
+    return conversation, names
 
 
 def _named(stores: Stores, events: Sequence[ImportedEvent]) -> Iterator[tuple[ImportedEvent, str]]:
@@ -122,11 +129,15 @@ def _named(stores: Stores, events: Sequence[ImportedEvent]) -> Iterator[tuple[Im
 
 
 def _time(event: ImportedEvent, last: str) -> str:
-    """Return an event's own time; one without a time has that of the event before it, "" where there is none."""
+    """Return an event's own time; one without a time has that of the event before it, "" where there is none.
+
+    A year that no clock here can show, or none yet, counts as no time.
+    """
     try:
-        return read_time(event.at) if event.at else last
+        found = read_time(event.at) if event.at else last
     except InvalidInput:
         return last
+    return found if _FIRST_YEAR <= found[:4] <= _LAST_YEAR else last
 
 
 def _event(event: ImportedEvent, run: str, at: str, ref: str) -> Event:

@@ -93,7 +93,11 @@ def _blocks(stores: Stores, scope: Scope, path: str, text: str) -> Iterator[Prob
 def _turns(stores: Stores, scope: Scope) -> Iterator[Problem]:
     """The turns in the index against the logs."""
     held, expected = stores.index.turns(scope), episodes.expected_turns(stores, scope)
-    wrong = [name for name in {*held, *expected} if held.get(name) != indexed_form(expected.get(name, ()))]
+    wrong = [
+        name
+        for name in {*held, *expected}
+        if held.get(name) not in [indexed_form(passages) for passages in expected.get(name, ())]
+    ]
     if wrong:
         message = (
             f"{len(wrong)} turns of the log differ in it, such as {min(wrong)}; `memoranda sync` brings it up to date"

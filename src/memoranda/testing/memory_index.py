@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from memoranda.domain.passage import IndexedPassage, Passage, TextStatistics
-from memoranda.domain.passages import indexed_form
+from memoranda.domain.passages import first_of_each, indexed_form
 from memoranda.domain.query import Filters
 from memoranda.domain.ranking import HEADING_WEIGHT
 from memoranda.domain.scope import Scope
@@ -103,9 +103,11 @@ class MemoryIndex:
                 del part.current[key]
                 for known in part.vectors.values():
                     known.pop(key, None)
-            for passage in passages:
-                part.current[self._next_key] = passage
-                self._next_key += 1
+            known_ids = {passage.record.id for passage in part.current.values()}
+            for passage in first_of_each(passages):
+                if passage.record.id not in known_ids:
+                    part.current[self._next_key] = passage
+                    self._next_key += 1
             part.generation += 1
             part.logs.pop(path, None)
             if after is not None:

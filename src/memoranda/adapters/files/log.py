@@ -71,8 +71,7 @@ class FileEpisodeLog:
                 if end and _last_byte(descriptor, end) != b"\n":
                     _write(descriptor, b"\n")
                     end += 1
-                _write(descriptor, line)
-                os.fsync(descriptor)
+                _write_whole(descriptor, line, end)
                 status = os.fstat(descriptor)
             finally:
                 os.close(descriptor)
@@ -93,6 +92,14 @@ class FileEpisodeLog:
                     if entry.name.endswith(ENDING) and day_of(path) and entry.is_file(follow_symlinks=False):
                         found.append(_log_file(path, entry.stat(follow_symlinks=False)))
         return sorted(found, key=lambda file: file.path)
+
+    def size(self, scope: Scope, path: str) -> int:
+        """Return the bytes of a log file; see the port."""
+        with _errors(path):
+            try:
+                return self._target(scope, path).stat(follow_symlinks=False).st_size
+            except (FileNotFoundError, NotADirectoryError):
+                return 0
 
     def read(self, scope: Scope, path: str, start: int = 0, end: int | None = None) -> bytes | None:
         """Return a part of a log file; None where there is no such file."""
@@ -260,6 +267,17 @@ def _write(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def _write_whole(descriptor: int, line: bytes, end: int) -> None:
+    """Add a line durably; where that fails, as on a full disk, nothing of it stays."""
+    try:
+        _write(descriptor, line)
+        os.fsync(descriptor)
+    except OSError:
+        with suppress(OSError):
+            os.ftruncate(descriptor, end)
+        raise
 
 
 def _rewrite(target: Path, data: bytes | None, mode: int) -> None:

@@ -14,7 +14,7 @@ from memoranda.adapters.sqlite.index_check import problems
 from memoranda.adapters.sqlite.index_handles import Handle, HandlePool
 from memoranda.adapters.sqlite.index_rows import COLUMNS, Row, decoded, row_of, session_of
 from memoranda.domain.passage import IndexedPassage, Passage, TextStatistics
-from memoranda.domain.passages import indexed_form
+from memoranda.domain.passages import first_of_each, indexed_form
 from memoranda.domain.query import Filters
 from memoranda.domain.scope import Scope
 from memoranda.errors import InvalidInput
@@ -91,7 +91,8 @@ class SqliteIndex:
                         "DELETE FROM current WHERE scope = ? AND path = ? AND origin <> 'note'", (str(scope), path)
                     )
                 connection.executemany(
-                    f"INSERT INTO current({', '.join(COLUMNS)}) VALUES ({_MARKS})", list(_rows(passages))
+                    f"INSERT INTO current({', '.join(COLUMNS)}) VALUES ({_MARKS})",
+                    list(_rows(_unknown(connection, scope, passages))),
                 )
                 if connection.total_changes() != changed:
                     _next_generation(connection)
@@ -347,6 +348,20 @@ def _replace_past(connection: apsw.Connection, scope: Scope, records: Sequence[s
         (str(scope), json.dumps(records)),
     )
     connection.executemany(f"INSERT INTO past({', '.join(COLUMNS)}) VALUES ({_MARKS})", rows)
+
+
+def _unknown(connection: apsw.Connection, scope: Scope, passages: Sequence[Passage]) -> list[Passage]:
+    """Leave out the turns whose id is known already, in the index or before in these."""
+    kept = first_of_each(passages)
+    names = json.dumps(sorted({passage.record.id for passage in kept}))
+    known = {
+        name
+        for (name,) in connection.execute(
+            "SELECT DISTINCT record FROM current WHERE scope = ? AND record IN (SELECT value FROM json_each(?))",
+            (str(scope), names),
+        )
+    }
+    return [passage for passage in kept if passage.record.id not in known]
 
 
 def _log_mark(connection: apsw.Connection, path: str) -> LogMark | None:

@@ -18,7 +18,10 @@ _MAX_SECONDS = 253_402_300_799
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedEvent:
-    """One event of a transcript. `text` of a tool's call are its arguments as JSON; `at` is as it was found."""
+    """One event of a transcript. `text` of a tool's call are its arguments as JSON; `at` is as it was found.
+
+    `reads` tells of a note that results of its tool were read where this transcript does not show them.
+    """
 
     kind: EventKind
     role: EventRole
@@ -29,6 +32,12 @@ class ImportedEvent:
     call_id: str = ""
     source_id: str = ""
     line: int = 0
+    reads: bool = False
+
+    @property
+    def brings_in(self) -> bool:
+        """Whether a tool's result was read here."""
+        return self.kind == "tool_result" or self.reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
