@@ -69,6 +69,7 @@ def _delete(memory: Memory) -> None:
     memory.person("main").delete(file=NOTES, delete_file=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", [_append, _create, _delete])
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS], ids=["full", "failing", "read-only"])
 @pytest.mark.parametrize("call", ["open", "fsync"])
@@ -154,6 +155,7 @@ class _Full:
         self._connection.execute("PRAGMA max_page_count=1073741823")
 
 
+@pytest.mark.slow
 def test_ledger_that_cannot_grow(memory: Memory) -> None:
     """Where the ledger cannot take the intent, no file is touched; a later write works."""
     before = standing(memory, memory.home)

@@ -98,6 +98,7 @@ def _must_be_done(steps: list[str], kill_at: int) -> bool:
     return "after ledger.commit" in steps[:kill_at]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["append", "undo of three files", "remove and reject", "approval"])
 @pytest.mark.parametrize("share", [0.3, 0.55, 0.8])
 def test_killed_in_the_middle(scene: Callable[[str], Scene], name: str, share: float) -> None:

@@ -119,6 +119,7 @@ class Talk:
         return found
 
 
+@pytest.mark.slow
 def test_four_hundred_turns(tmp_path: Path) -> None:
     """Of 400 turns said by four processes that are killed at any time, none is lost and none is there twice."""
     talk_of_four = Talk(tmp_path / "talk", 1)

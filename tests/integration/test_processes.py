@@ -165,6 +165,7 @@ def test_writers_of_different_agents(home: Path) -> None:
         other.close()
 
 
+@pytest.mark.slow
 def test_processes_that_open_a_new_home_at_once(tmp_path: Path) -> None:
     """Processes that make a home in the same instant all get it, and all their lines are there."""
     go = tmp_path / "go"

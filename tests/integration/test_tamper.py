@@ -119,6 +119,7 @@ def _silent(whole: Path, home: Path, database: Path, table: str) -> list[str]:
     return silent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", LEDGER_TABLES)
 def test_byte_in_the_ledger(whole: Path, copy: Path, table: str) -> None:
     """A byte changed in any column of a ledger's row is named; the untouched copy is clean."""
@@ -126,6 +127,7 @@ def test_byte_in_the_ledger(whole: Path, copy: Path, table: str) -> None:
     assert _named(copy) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", [*INDEX_TABLES, *WORDS])
 def test_byte_in_the_index(whole: Path, copy: Path, table: str) -> None:
     """A byte changed in any column of an index's row, keyword tables included, is named; the untouched is clean."""

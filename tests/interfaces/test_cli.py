@@ -34,6 +34,7 @@ def test_the_verbs_are_the_documented_ones() -> None:
     assert set(verbs()) == VERBS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(VERBS))
 def test_every_verb_has_help_and_json(name: str) -> None:
     """Each verb explains itself and offers --json."""
@@ -56,6 +57,7 @@ def save(cli: CommandLine, text: str, *more: str, **environment: str) -> str:
     return str(saved.json["record_ids"][0])
 
 
+@pytest.mark.slow
 def test_a_saved_text_is_found_and_read_by_other_processes(cli: CommandLine) -> None:
     """Save in one process, search and get in others; authors and lines are right."""
     ident = cli.process("save", TEA, "--json").json["record_ids"][0]
@@ -91,6 +93,7 @@ def test_standard_input_and_list_items_are_texts(cli: CommandLine) -> None:
     assert cli("search", "dog Rex", "--json").json["results"] == []
 
 
+@pytest.mark.slow
 def test_bytes_that_are_not_text_are_refused(cli: CommandLine) -> None:
     """Standard input that is not UTF-8 is an input error and saves nothing."""
     cli("init")
@@ -225,6 +228,7 @@ def test_the_environment_pins_an_agent(cli: CommandLine) -> None:
     assert cli("sync", "--accept-removals", "--json").code == 0
 
 
+@pytest.mark.slow
 def test_agents_are_apart_on_the_command_line(cli: CommandLine) -> None:
     """Ids that differ in one character or share a prefix see nothing of each other, in any verb."""
     ident = save(cli, TEA, "--agent", "a-b")
@@ -333,6 +337,7 @@ def test_a_reader_that_leaves_is_no_traceback(cli: CommandLine) -> None:
     assert complaint == b""
 
 
+@pytest.mark.slow
 def test_other_languages_survive_any_locale(cli: CommandLine) -> None:
     """Input and output are UTF-8 even in the C locale."""
     text = "茶は緑茶が好き。 Grüße 🍵"
@@ -385,6 +390,7 @@ def test_undo_takes_a_number_or_a_checkpoint(cli: CommandLine) -> None:
     assert cli("undo", "--checkpoint", kept, "--yes").code == 0
 
 
+@pytest.mark.slow
 def test_nothing_of_the_callers_folder_is_run(cli: CommandLine, tmp_path: Path) -> None:
     """The pasted command imports no module of the folder that it is started in."""
     trap = "import sys; sys.stderr.write('TRAP'); sys.stderr.flush()"

@@ -82,12 +82,14 @@ def test_a_noisy_handler_leaves_only_json_on_stdout(cli: CommandLine, tmp_path: 
     assert messages[1]["result"]["structuredContent"] == {"done": True}
 
 
+@pytest.mark.slow
 def test_the_process_ends_when_stdin_closes(cli: CommandLine) -> None:
     """Closing the input ends the server with code 0, the watcher included."""
     lines = lines_of(["-m", "memoranda", "mcp"], handshake("checkpoints_list"), cli.clean())
     assert json.loads(lines[-1])["result"]["structuredContent"]["count"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ERAS)
 def test_save_here_is_found_by_the_command_line_and_the_other_way_round(cli: CommandLine, era: str) -> None:
     """MCP finds what the command line saved, and the command line what MCP saved."""
@@ -111,6 +113,7 @@ def test_save_here_is_found_by_the_command_line_and_the_other_way_round(cli: Com
     assert cli("search", "cat Miso", "--agent", "main", "--json").json["results"] == []
 
 
+@pytest.mark.slow
 def test_a_file_edited_before_the_start_is_found(cli: CommandLine, home: Path) -> None:
     """The first tool call sees what a person wrote into a file, without any command in between."""
     folder = home / "agents" / "ada"
@@ -122,6 +125,7 @@ def test_a_file_edited_before_the_start_is_found(cli: CommandLine, home: Path) -
     assert TEA in json.loads(lines[-1])["result"]["structuredContent"]["results"][0]["text"]
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_named_by_nobody_is_an_error(cli: CommandLine) -> None:
     """An empty id never falls back to a default, on the command line or in the environment."""
     assert cli("mcp", "--json").code == 0

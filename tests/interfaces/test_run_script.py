@@ -30,6 +30,7 @@ def copy(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_run_prepares_its_own_folder_and_works_in_the_callers(cli: CommandLine, copy: Path, tmp_path: Path) -> None:
     """Called by path from elsewhere it prepares its own folder, and a relative path means the caller's."""
     (tmp_path / "here").mkdir()
@@ -47,6 +48,7 @@ def test_run_prepares_its_own_folder_and_works_in_the_callers(cli: CommandLine, 
     assert (copy / "prepared").read_text(encoding="utf-8") == "requirements/lock.txt\n"
 
 
+@pytest.mark.slow
 def test_run_hands_through_the_exit_code_and_serves_by_default(cli: CommandLine, copy: Path) -> None:
     """A verb's exit code is the script's; without arguments it is `serve`, which a pinned agent is denied."""
     environment = cli.clean() | {"PYTHONPATH": str(ROOT / "src")}
@@ -63,6 +65,7 @@ def test_run_hands_through_the_exit_code_and_serves_by_default(cli: CommandLine,
     assert "serve is for a person" in served.stderr
 
 
+@pytest.mark.slow
 def test_run_imports_nothing_of_the_callers_folder(cli: CommandLine, copy: Path, tmp_path: Path) -> None:
     """Started in a folder with modules of its own, the script runs the verb and none of them."""
     project = tmp_path / "project"

@@ -98,6 +98,7 @@ def post(url: str, **headers: str) -> int:
     return httpx2.post(url, json=body, headers=accepted | headers).status_code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ERAS)
 def test_each_token_sees_its_own_agent_and_no_other(served: Served, era: str) -> None:
     """What one token saves it finds again; the other token can neither find, get, delete nor restore it."""
@@ -119,6 +120,7 @@ def test_each_token_sees_its_own_agent_and_no_other(served: Served, era: str) ->
     assert fact in again["text"]
 
 
+@pytest.mark.slow
 def test_who_may_not_come_in_is_kept_out(served: Served) -> None:
     """No token, a wrong one, a foreign Host and a foreign Origin are refused where the right ones are not."""
     right = {"authorization": "Bearer token-of-the-first"}
@@ -130,6 +132,7 @@ def test_who_may_not_come_in_is_kept_out(served: Served) -> None:
     assert post(served.url, **right, origin="http://evil.example") == 403
 
 
+@pytest.mark.slow
 def test_only_posts_are_answered_and_health_is_open(served: Served) -> None:
     """GET and DELETE on the endpoint are 405, an unknown path is 404, /health answers without a token."""
     headers = {"authorization": "Bearer token-of-the-first"}
@@ -141,12 +144,14 @@ def test_only_posts_are_answered_and_health_is_open(served: Served) -> None:
     assert httpx2.get(f"{base}/health").json() == {"status": "ok"}
 
 
+@pytest.mark.slow
 def test_a_body_that_is_too_large_is_refused(served: Served) -> None:
     """More than a mebibyte is answered 413, so that nobody fills the memory of the machine."""
     headers = {"authorization": "Bearer token-of-the-first", "content-type": "application/json"}
     assert httpx2.post(served.url, content=b" " * 1_048_577, headers=headers).status_code == 413
 
 
+@pytest.mark.slow
 def test_a_first_start_makes_a_token_and_prints_what_to_paste(cli: CommandLine, home: Path) -> None:
     """Without configured tokens the server makes one for agent main; what it announces works as it is."""
     with serving(cli) as running:
@@ -160,6 +165,7 @@ def test_a_first_start_makes_a_token_and_prints_what_to_paste(cli: CommandLine, 
     assert cli("search", "green tea", "--json").json["results"][0]["author"] == "agent:main"
 
 
+@pytest.mark.slow
 def test_a_file_edited_while_serving_is_found(cli: CommandLine, home: Path) -> None:
     """The server's own watcher takes in what a person saves in an editor."""
     with serving(cli) as running:
@@ -176,6 +182,7 @@ def test_a_file_edited_while_serving_is_found(cli: CommandLine, home: Path) -> N
         assert running.stop(signal.SIGTERM) == 0
 
 
+@pytest.mark.slow
 def test_other_machines_need_an_explicit_host_and_a_configured_token(cli: CommandLine, home: Path) -> None:
     """Listening beyond loopback is refused without tokens and without --host, and says what is missing."""
     unsafe = cli("serve", "--host", "0.0.0.0", "--port", "0", "--json")  # noqa: S104 - it is refused
@@ -187,6 +194,7 @@ def test_other_machines_need_an_explicit_host_and_a_configured_token(cli: Comman
     assert "--host 0.0.0.0" in silent.json["error"]["message"]
 
 
+@pytest.mark.slow
 def test_an_address_in_use_is_a_clear_error(cli: CommandLine, served: Served) -> None:
     """A second server on the same port says so and ends with the code of a backend failure."""
     port = served.url.split(":")[2].split("/")[0]
@@ -195,6 +203,7 @@ def test_an_address_in_use_is_a_clear_error(cli: CommandLine, served: Served) ->
     assert f"port {port}" in failed.json["error"]["message"]
 
 
+@pytest.mark.slow
 def test_an_agent_may_not_open_a_server(cli: CommandLine) -> None:
     """Where the environment pins an agent, serve is denied: its tokens would be the agent's way to others."""
     denied = cli("serve", "--port", "0", "--json", MEMORANDA_AGENT="ada")

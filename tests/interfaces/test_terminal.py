@@ -12,6 +12,7 @@ import pytest
 from tests.interfaces.command_line import TEA, CommandLine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "code", "left"), [("n", 1, 1), ("y", 0, 0)])
 def test_undo_shows_the_difference_and_does_what_is_answered(
     cli: CommandLine, answer: str, code: int, left: int

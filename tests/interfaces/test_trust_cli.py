@@ -74,6 +74,7 @@ def waiting(cli: CommandLine) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_a_review_from_list_to_approval(cli: CommandLine, waiting: dict[str, object]) -> None:
     """List, show, diff and approve by the hash that was shown; then the text is found and nothing waits."""
     set_passphrase(cli)
@@ -114,6 +115,7 @@ VERBS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_only_the_operator_rules(cli: CommandLine, waiting: dict[str, object], verb: str) -> None:
     """From a pipe without a credential, with a wrong one, and as an agent even with the right one: denied."""
@@ -136,6 +138,7 @@ def test_only_the_operator_rules(cli: CommandLine, waiting: dict[str, object], v
     )
 
 
+@pytest.mark.slow
 def test_without_a_passphrase_the_operator_is_at_a_terminal(cli: CommandLine, waiting: dict[str, object]) -> None:
     """At a terminal `yes` makes the operator, anything else does not."""
     code, shown = at_terminal(cli, "review", "show", str(waiting["id"]), answers=["yes"])
@@ -233,6 +236,7 @@ def test_the_past_is_searched(cli: CommandLine) -> None:
     assert cli("search", "rent", "--as-of", "someday").code == TABLE[InvalidInput].exit_code
 
 
+@pytest.mark.slow
 def test_erase_prints_a_certificate(cli: CommandLine, tmp_path: Path) -> None:
     """With the operator's passphrase a text is erased, the certificate written; residue elsewhere is an error exit."""
     cli("save", "The secret garden is in Lyon.\n\nkept line")

@@ -9,9 +9,12 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.interfaces.command_line import TEA, CommandLine
 
 
+@pytest.mark.slow
 def test_watch_reports_edits_until_interrupted(cli: CommandLine, home: Path) -> None:
     """Each sync is one JSON line; an edit is seen, found by a search, and Ctrl-C ends with 0."""
     process = subprocess.Popen(

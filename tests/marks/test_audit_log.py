@@ -128,6 +128,7 @@ def test_refusals_are_events_without_content(tmp_path: Path) -> None:
         assert agent.log(kind="record.created", limit=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["at", "principal", "kind", "scope", "subject", "payload", "prev_hash", "hash"])
 def test_tampering_is_located(tmp_path: Path, column: str) -> None:
     """One changed value in one event is named by its number; the untouched ledger is clean."""

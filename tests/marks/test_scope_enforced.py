@@ -84,6 +84,7 @@ def prepared(memory: Memory) -> dict[str, str]:
     return {"record": item.record_ids[0], "checkpoint": ann.checkpoints(limit=9)[-1].id, "turn": turn.record_id}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READS)
 def test_no_read_path_crosses_scopes(tmp_path: Path, name: str) -> None:
     """Asked by each look-alike, no read shows a word of ann's memory; asked by ann it does."""
@@ -107,6 +108,7 @@ def test_no_read_path_crosses_scopes(tmp_path: Path, name: str) -> None:
             assert known["record"] not in answer, twin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", [tool.name for tool in tools.TOOLS])
 def test_no_tool_crosses_scopes(tmp_path: Path, tool: str) -> None:
     """Through the tool table, with ids of another's records, nothing of it comes back and nothing of it changes."""

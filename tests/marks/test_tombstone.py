@@ -84,6 +84,7 @@ def everywhere(folder: Path, memory: Memory) -> str:
     return "\n".join([files, *found])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dress", DRESSES.values(), ids=DRESSES.keys())
 @pytest.mark.parametrize("author", ["agent", "steward", "distiller", "importer"])
 def test_the_value_in_another_dress_is_refused(tmp_path: Path, dress: str, author: str) -> None:
@@ -114,6 +115,7 @@ def test_the_statement_in_other_words_waits(tmp_path: Path, words: str) -> None:
         assert words not in seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rejected", "other"), DIFFERENT, ids=[pair[1] for pair in DIFFERENT])
 @pytest.mark.parametrize("turned", [False, True])
 def test_different_values_are_not_confused(tmp_path: Path, rejected: str, other: str, *, turned: bool) -> None:

@@ -80,6 +80,7 @@ def one_a_surface() -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", one_a_surface())
 def test_an_attack_comes_to_nothing_and_its_control_arrives(tmp_path: Path, attack: dict[str, Any]) -> None:
     """The attack's words are nowhere, also after sync, reindex and restart; the honest twin is in file and search."""

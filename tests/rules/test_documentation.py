@@ -164,6 +164,7 @@ def test_commands_of_the_guides_run(place: Place) -> None:
         assert matches(expected, printed), f"{name_of(page)}: $ {line}\n{printed}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "number"), [(page, number) for page in [QUICKSTART, *GUIDES] for number in range(len(programs(page)))]
 )
@@ -191,6 +192,7 @@ def test_readme_shows_what_a_server_prints() -> None:
     assert shown == [http_configuration("http://127.0.0.1:8765/mcp", "YOUR-TOKEN")]
 
 
+@pytest.mark.slow
 def test_the_chain_is_proven_by_the_documented_recipe(place: Place) -> None:
     """The program in the format page proves a ledger, and notices a changed event."""
     program, expected = programs(FORMAT)[0]

@@ -193,6 +193,7 @@ FORGERIES: dict[str, tuple[Forge, bool]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_forged_archive_changes_nothing(tmp_path: Path, name: str) -> None:
     """Refused before anything is written: the home is the same, byte for byte; the sound archive comes in."""

@@ -286,6 +286,7 @@ def test_a_long_result_is_cut_at_a_character(tmp_path: Path) -> None:
         assert (short["text"], "size" in short, "whole" in short) == ("z" * 10_000, False, False)
 
 
+@pytest.mark.slow
 def test_a_turn_is_kept_whole_or_refused(tmp_path: Path) -> None:
     """A turn of a million bytes is logged and found by its last word; a longer one is refused and leaves no line."""
     with home(tmp_path) as memory:

@@ -291,6 +291,7 @@ def test_the_home_itself_may_be_a_link(folder: Path) -> None:
         assert len(texts(memory.agent("main"), "kettle door roof")) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

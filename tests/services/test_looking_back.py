@@ -105,6 +105,7 @@ def test_old_copies_go_and_a_persons_files_stay(tmp_path: Path) -> None:
         assert [path.exists() for path in (*paths, own, newest)] == [False, True, True, True]
 
 
+@pytest.mark.slow
 def test_a_hundred_copies_stay(tmp_path: Path) -> None:
     """Beyond that the oldest go, however young."""
     with home(tmp_path, memory__transcript_checkpoints="none") as memory:

@@ -26,6 +26,7 @@ def stable(session: Session) -> bytes:
     return session.context(QUESTION).stable.encode()
 
 
+@pytest.mark.slow
 def test_the_stable_part_is_the_same_over_a_hundred_turns(tmp_path: Path) -> None:
     """Turns, recalled text, tool results and a compaction change no byte of it; what is recalled does change."""
     with home(tmp_path) as memory:
@@ -111,6 +112,7 @@ def test_a_record_is_shown_once_until_compaction(tmp_path: Path) -> None:
         assert {item.session for item in noted} == {session.id, agent.session("another").id}
 
 
+@pytest.mark.slow
 def test_budgets_of_a_turn_and_a_session_hold(tmp_path: Path) -> None:
     """However much fits, a turn recalls 20 KiB at most and a session 60 KiB; a long text is cut with a mark."""
     with home(tmp_path, memory__recall__top_k=64) as memory:

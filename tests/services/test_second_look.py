@@ -133,6 +133,7 @@ def test_an_empty_files_name_is_not_read_by_being_there(tmp_path: Path) -> None:
         assert line.status is Status.WITHHELD
 
 
+@pytest.mark.slow
 def test_a_rejected_sentence_is_found_among_many(tmp_path: Path) -> None:
     """However many others stand before it."""
     value = "The deploy password hint is purple elephants dancing."

@@ -46,6 +46,7 @@ def test_taint_sticks_over_a_restart_and_ends_with_a_new_session(tmp_path: Path)
         assert texts(memory.agent("main"), "") == ["Afterwards."]
 
 
+@pytest.mark.slow
 def test_many_threads_and_processes_open_one_session(tmp_path: Path) -> None:
     """Opened by eight threads and two processes at once, a key has one session, and no taint is lost by a close."""
     script = (

@@ -37,6 +37,7 @@ def secret(seed: int = 7) -> str:
     return made_up(next(entry for entry in FORMATS if "github" in entry.name.lower()), random.Random(seed))
 
 
+@pytest.mark.slow
 def test_not_one_byte_of_a_persons_folder_changes(memory: Memory) -> None:
     """Everything that Markdown and editors do is read, and left as it is."""
     for path, data in (vault.FILES | vault.ASIDE).items():
@@ -63,6 +64,7 @@ def test_not_one_byte_of_a_persons_folder_changes(memory: Memory) -> None:
         assert found in [hit.path for hit in main.search(question, limit=5, min_score=0).hits], question
 
 
+@pytest.mark.slow
 def test_only_memory_files_are_memory_and_the_rest_is_named(memory: Memory) -> None:
     """Persona files, transcripts, hidden and foreign files are not indexed; what is ignored is reported by name."""
     for path, data in (vault.FILES | vault.ASIDE).items():

@@ -30,6 +30,7 @@ def test_a_splice_turns_one_text_into_another(before: str, after: str) -> None:
     assert editing.apply_splices(before, editing.splices(before, after)) == after
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(TEXTS, st.data())
 def test_removing_one_record_removes_exactly_its_bytes(text: str, data: st.DataObject) -> None:
@@ -45,6 +46,7 @@ def test_removing_one_record_removes_exactly_its_bytes(text: str, data: st.DataO
     assert left in [before + filler + rest for filler in ("", document.newline) for rest in (after, *shorter)]
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(TEXTS, TEXTS)
 def test_appending_keeps_what_was_there(text: str, content: str) -> None:

@@ -34,6 +34,7 @@ def test_minilm_puts_paraphrases_together() -> None:
     assert far < 0.2
 
 
+@pytest.mark.slow
 def test_minilm_sees_the_first_256_tokens_only() -> None:
     """Text after 256 tokens changes nothing, and text before does."""
     embedder = MiniLMEmbedder()
@@ -48,6 +49,7 @@ def test_marks_of_the_tokenizer_in_a_text_are_text() -> None:
     assert tokens == ["[CLS]", "a", "[", "sep", "]", "b", "[SEP]"]
 
 
+@pytest.mark.slow
 def test_constructing_minilm_loads_nothing() -> None:
     """Opening and detecting import neither onnxruntime nor tokenizers; the first text does."""
     program = (

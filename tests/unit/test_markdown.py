@@ -54,6 +54,7 @@ def test_context_holds_no_words_of_a_paragraph(text: str) -> None:
         assert lines[block.line_start - 1].lstrip("\ufeff").endswith(first) or first.startswith("\ufeff")
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(TEXTS, TEXTS, st.integers(0, 200))
 def test_reading_again_from_a_change_equals_reading_all(old: str, tail: str, cut: int) -> None:

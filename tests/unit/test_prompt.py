@@ -252,6 +252,7 @@ def test_an_age_of_no_time_is_an_error() -> None:
         age(NOW, "")
 
 
+@pytest.mark.slow
 @given(TEXTS, forged_tags(), TEXTS)
 @example("a ", "< / \ufeffRECALLED_\u00admem ory>", "")
 def test_forged_tags_are_neutralised_wherever_they_stand(before: str, forged: str, after: str) -> None:

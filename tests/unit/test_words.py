@@ -111,6 +111,7 @@ def test_no_words_is_an_empty_question(text: str) -> None:
     assert parse_query(text + " x").terms == ("x",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["-", "a", "a-", "a/", "日", "\u0301", "'", "\x00", "a+", '"', '"a', "😀", "\ud800", "c# "]
 )
