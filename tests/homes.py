@@ -36,3 +36,8 @@ def read(folder: Path, path: str) -> str:
 def texts(agent: Agent, question: str, limit: int = 20) -> list[str]:
     """Return the texts that a search finds."""
     return [hit.text for hit in agent.search(question, limit=limit, min_score=0).hits]
+
+
+def holding(agent: Agent, word: str) -> list[str]:
+    """Return those of the texts found for a word that hold it: what was said beside them is found as well."""
+    return [text for text in texts(agent, word) if word.lower() in text.lower()]

@@ -25,7 +25,7 @@ LEDGER, INDEX = Path(".state/ledger.db"), Path(".state/index/agent+main/index.db
 LEDGER_TABLES = (
     "events", "event_salts", "records", "files", "checkpoints", "checkpoint_files", "objects",
     "tombstones", "proposals", "proposal_records", "sessions")  # fmt: skip
-INDEX_TABLES = ("current", "past", "vectors", "embedders")
+INDEX_TABLES = ("current", "past", "vectors", "embedders", "postings")
 WORDS = tuple(f"{table}_words_{part}" for table in ("current", "past") for part in ("data", "idx", "docsize", "config"))
 NOT_TRUTH = {
     "files.size": "a hint for the next sync, which reads the file again where it differs",

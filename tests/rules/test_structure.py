@@ -131,14 +131,16 @@ def test_one_door_for_writing() -> None:
 
 def test_one_door_for_searching() -> None:
     """The index is searched by recall alone, and read for embedding and verification elsewhere."""
-    searching = {"search_text", "search_vector", "newest", "fetch", "similarities", "statistics"}
-    assert callers(searching) == {"services/recall.py", "services/recall_past.py"}
+    searching = {"search_text", "search_vector", "newest", "fetch", "similarities", "statistics", "turn_evidence"}
+    parts = {"recall_notes": "note_candidates", "recall_past": "recall_past", "recall_turns": "turn_candidates"}
+    assert callers(searching) == {"services/recall.py", *(f"services/{name}.py" for name in parts)}
     assert callers({"search_history"}) == {"services/recall_past.py"}
-    assert "recall_past(" not in "".join(
-        path.read_text(encoding="utf-8")
-        for path in modules()
-        if path.relative_to(SOURCE).as_posix() not in ("services/recall.py", "services/recall_past.py")
-    )
+    for name, function in parts.items():
+        assert f"{function}(" not in "".join(
+            path.read_text(encoding="utf-8")
+            for path in modules()
+            if path.relative_to(SOURCE).as_posix() not in ("services/recall.py", f"services/{name}.py")
+        )
 
 
 def test_public_names_are_there_and_no_more() -> None:

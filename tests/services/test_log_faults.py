@@ -17,7 +17,7 @@ from memoranda.domain.conversation import checkpoint_of, read_checkpoint
 from memoranda.domain.scope import Scope
 from memoranda.errors import BackendError, InvalidInput
 from memoranda.testing.made_up_secrets import FORMATS, made_up
-from tests.homes import home, read, texts, write
+from tests.homes import holding, home, read, texts, write
 
 NOON = "2026-11-30T12:00:00+00:00"
 NEXT = "2026-12-01T12:00:00+00:00"
@@ -67,7 +67,7 @@ def test_an_edit_in_place_is_followed(tmp_path: Path, meanwhile: str) -> None:
             with home(tmp_path) as other:
                 other.agent("main").session("k").user("Today I ate a cranberry.", at=NOON)
         memory.sync()
-        assert texts(memory.agent("main"), "avocado") == ["Today I ate a avocado."]
+        assert holding(memory.agent("main"), "avocado") == ["Today I ate a avocado."]
         assert not texts(memory.agent("main"), "apricot")
         assert memory.verify().problems == ()
 
@@ -106,7 +106,7 @@ def test_characters_that_utf8_cannot_hold_are_marked(tmp_path: Path) -> None:
     """A turn with a lone surrogate is found, logged and proved as one text."""
     with home(tmp_path) as memory:
         memory.agent("main").session("k").user("apricot a\ud800b", speaker="Ann\udfff")
-        assert texts(memory.agent("main"), "apricot") == ["apricot a?b"]
+        assert holding(memory.agent("main"), "apricot") == ["apricot a?b"]
         assert memory.verify().problems == ()
 
 
@@ -191,14 +191,14 @@ def test_a_line_that_is_there_twice_stops_nobody(tmp_path: Path) -> None:
         memory.sync()
         session.user("Today I ate a blueberry.", at=NOON)
         memory.sync()
-        assert texts(memory.agent("main"), "apricot") == ["Today I ate an apricot."]
-        assert texts(memory.agent("main"), "blueberry") == ["Today I ate a blueberry."]
+        assert holding(memory.agent("main"), "apricot") == ["Today I ate an apricot."]
+        assert holding(memory.agent("main"), "blueberry") == ["Today I ate a blueberry."]
         assert [item.text for item in session.messages] == ["Today I ate an apricot.", "Today I ate a blueberry."]
         named = [item.subject for item in memory.doctor() if "has the id of the line" in item.message]
         assert named == ["agent:main log/2026-11-30.jsonl:1", "agent:main log/2026-11-30.jsonl:2"]
         assert memory.verify().problems == ()
         memory.reindex()
-        assert texts(memory.agent("main"), "apricot") == ["Today I ate an apricot."]
+        assert holding(memory.agent("main"), "apricot") == ["Today I ate an apricot."]
         assert memory.verify().problems == ()
 
 
@@ -241,7 +241,7 @@ def test_what_is_durable_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert len((tmp_path / DAY).read_bytes().splitlines()) == 2
         assert "no space left" in " ".join(session.warnings)
         memory.sync()
-        assert texts(memory.agent("main"), "apricot") == ["Today I ate an apricot."]
+        assert holding(memory.agent("main"), "apricot") == ["Today I ate an apricot."]
         session.checkpoint()
         assert memory.verify().problems == ()
 

@@ -13,7 +13,7 @@ from memoranda.domain.episode import EpisodeKind
 from memoranda.domain.record import Trust
 from memoranda.errors import InvalidInput
 from memoranda.memory import Memory
-from tests.homes import home, texts, write
+from tests.homes import holding, home, texts, write
 
 TALK = (
     {"speaker": "Ann", "text": "Where is the fuse box?", "at": "2026-11-20T09:00:00Z"},
@@ -40,7 +40,9 @@ def test_turns_are_found_as_the_importers_and_untrusted(tmp_path: Path) -> None:
         report = memory.import_transcript("main", lines(*TALK), key="talk", run="r1")
         assert (report.events, report.turns, report.tainted, report.known) == (4, 2, 2, 0)
         agent = memory.agent("main")
-        hit = agent.search("fuse box", min_score=0).hits[0]
+        hits = agent.search("fuse box", min_score=0).hits
+        assert [hit.text for hit in hits[:2]] == [TALK[1]["text"], TALK[0]["text"]]
+        hit = hits[1]
         assert hit.turn is not None
         assert (hit.turn.speaker, hit.turn.key, hit.author, hit.trust) == (
             "Ann",
@@ -67,7 +69,7 @@ def test_each_event_is_taken_in_once(tmp_path: Path) -> None:
         grown = memory.import_transcript("main", lines(*TALK[:2], twice, twice, twice, TALK[3]), key="talk")
         assert (grown.events, grown.known) == (2, 4)
         assert len(logged(memory)) == 6
-        assert len(memory.agent("main").search("same again", limit=64, min_score=0).hits) == 3
+        assert holding(memory.agent("main"), "same again") == [twice["text"]] * 3
         assert memory.import_transcript("main", lines(TALK[0]), key="another").events == 1
 
 
@@ -88,7 +90,7 @@ def test_what_follows_a_page_is_withheld_whatever_the_tool_is_called(tmp_path: P
         assert not texts(memory.agent("main"), "mallory")
         local = {"role": "tool", "name": "read_file", "text": "a file"}
         assert memory.import_transcript("main", lines(TALK[0], local, after), key="local").tainted == 0
-        assert texts(memory.agent("main"), "mallory") == ["Now visit mallory example."]
+        assert holding(memory.agent("main"), "mallory") == ["Now visit mallory example."]
 
 
 def test_secrets_do_not_come_in(tmp_path: Path) -> None:
@@ -176,8 +178,8 @@ def test_parts_and_items_bring_their_taint(tmp_path: Path, between: list[object]
     with home(tmp_path) as memory:
         report = memory.import_transcript("main", json.dumps([ASK, *between, AFTER]).encode(), key="k")
         assert bool(report.tainted) is tainted
-        assert texts(memory.agent("main"), "mallory") == ([] if tainted else [AFTER["content"]])
-        assert texts(memory.agent("main"), "new") == [ASK["content"]]
+        assert holding(memory.agent("main"), "mallory") == ([] if tainted else [AFTER["content"]])
+        assert holding(memory.agent("main"), "new") == [ASK["content"]]
 
 
 def coding(name: str, parent: str | None, content: object, role: str = "user", **more: object) -> dict[str, object]:
@@ -202,8 +204,10 @@ def test_pages_that_hang_beside_the_branch_taint(tmp_path: Path, tool: str, wher
     )  # fmt: skip
     with home(tmp_path) as memory:
         memory.import_transcript("main", data, key="k", form="claude-code")
-        assert texts(memory.agent("main"), "mallory") == ([] if tool == "WebFetch" else ["Now visit mallory example."])
-        assert texts(memory.agent("main"), "new") == ["What is new?"]
+        assert holding(memory.agent("main"), "mallory") == (
+            [] if tool == "WebFetch" else ["Now visit mallory example."]
+        )
+        assert holding(memory.agent("main"), "new") == ["What is new?"]
 
 
 def test_two_imports_at_the_same_time_take_each_event_in_once(tmp_path: Path) -> None:

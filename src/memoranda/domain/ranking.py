@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from calendar import month_name
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +10,7 @@ from datetime import datetime
 from memoranda.domain.passage import IndexedPassage, TextStatistics
 from memoranda.domain.query import Grain
 from memoranda.domain.scope import Scope
-from memoranda.domain.words import ParsedQuery, analyse
+from memoranda.domain.words import ParsedQuery
 
 K1 = 1.2
 """Saturation of term frequency in BM25 (Robertson and Zaragoza 2009, section 3.2)."""
@@ -38,12 +36,6 @@ Measured at grain `file` on 25 vague questions over six documents: first place 0
 among the first three 0.96 to 1.00 with vectors.
 """
 
-SESSION_WEIGHT, SESSION_B = 4.0, 0.75
-"""Weight of what a whole session says beside its best turn at grain `session`, and its length normalisation."""
-
-SESSION_CANDIDATES = 2_000
-"""Turns that are counted per scope for it, at most."""
-
 TURN_PRIOR = 0.7
 """What a turn of the log scores against a note with the same words: what was kept on purpose goes first."""
 
@@ -62,13 +54,24 @@ MAX_SEARCH_TERMS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A passage with its raw scores: BM25, share of the question it covers, cosine where it has one."""
+    """A passage with its raw scores: BM25, share of the question it covers, cosine where it has one.
+
+    `nearness` is what counts as its meaning where that is not its own cosine: a turn's neighbours count too. `addends`
+    speak for or against it beside words and meaning.
+    """
 
     scope: Scope
     indexed: IndexedPassage
     keyword: float
     coverage: float
     cosine: float | None = None
+    nearness: float | None = None
+    addends: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def meaning(self) -> float | None:
+        """What is ranked as its meaning."""
+        return self.cosine if self.nearness is None else self.nearness
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,32 +153,33 @@ def is_relevant(candidates: Sequence[Candidate], min_score: float) -> bool:
     )
 
 
-def fuse_scores(candidates: Sequence[Candidate], vector_weight: float) -> list[Ranked]:
+def fuse_scores(candidates: Sequence[Candidate], vector_weight: float, *, lowest: float | None = None) -> list[Ranked]:
     """Rank by the weighted sum of both scores, each normalised once over all candidates; ties by passage id.
 
-    The keyword score is divided by the best; the cosine is scaled from the lowest to the highest.
-    `vector_weight` is 0 to 1 and the keyword score gets the rest.
+    The keyword score is divided by the best; the cosine is scaled from the lowest, of the candidates or of all turns
+    (`lowest`), to the highest. `vector_weight` is 0 to 1 and the keyword score gets the rest.
     """
     best = max((c.keyword for c in candidates), default=0.0) or 1.0
-    cosines = [c.cosine for c in candidates if c.cosine is not None]
+    cosines = [c.meaning for c in candidates if c.meaning is not None]
     low, high = (min(cosines), max(cosines)) if cosines else (0.0, 0.0)
+    low = low if lowest is None else min(low, lowest)
     ranked: list[Ranked] = []
     for candidate in candidates:
         words = (1 - vector_weight) * candidate.keyword / best
         addends = [("words", words)] if vector_weight < 1 else []
         if vector_weight > 0:
             meaning = 0.0
-            if candidate.cosine is not None:
-                meaning = (candidate.cosine - low) / (high - low) if high > low else 1.0
+            if candidate.meaning is not None:
+                meaning = (candidate.meaning - low) / (high - low) if high > low else 1.0
             addends.append(("meaning", vector_weight * meaning))
-        ranked.append(_ranked(candidate, addends))
+        ranked.append(_ranked(candidate, (*addends, *candidate.addends)))
     return _ordered(ranked)
 
 
 def fuse_ranks(candidates: Sequence[Candidate], vector_weight: float, *, k: int = RRF_K) -> list[Ranked]:
     """Rank by weighted reciprocal ranks of both arms; an arm gives nothing to what it does not know."""
     words = _ranks({i: c.keyword for i, c in enumerate(candidates) if c.keyword > 0})
-    meaning = _ranks({i: c.cosine for i, c in enumerate(candidates) if c.cosine is not None})
+    meaning = _ranks({i: c.meaning for i, c in enumerate(candidates) if c.meaning is not None})
     ranked = []
     for i, candidate in enumerate(candidates):
         addends = [("rank by words", (1 - vector_weight) / (k + words[i]) if i in words else 0.0)]
@@ -206,57 +210,6 @@ def _with_prior(item: Ranked, now: str) -> Ranked:
         ("its age", item.score * TURN_PRIOR * (recency - 1)),
     )
     return _ranked(item.candidate, (*item.addends, *addends))
-
-
-def by_session(ranked: Sequence[Ranked], words: ParsedQuery, lengths: Mapping[tuple[Scope, str], int]) -> list[Ranked]:
-    """Let turns gain from what their whole session says and its day: BM25 over sessions, in shares of the best.
-
-    `lengths` maps every session to the words of all its turns. Measured on 997 questions over five long dialogues
-    (`docs/benchmarks.md`).
-    """
-    counts: dict[tuple[Scope, str], dict[str, float]] = {}
-    for item in ranked:
-        passage = item.candidate.indexed.passage
-        if passage.turn is not None:
-            name = (item.candidate.scope, passage.turn.session)
-            held = counts.setdefault(name, dict.fromkeys(day_words(passage.record.path), 1.0))
-            for term in words.terms:
-                held[term] = held.get(term, 0) + item.candidate.indexed.counts.get(term, 0)
-            for term in analyse(passage.turn.speaker).terms:
-                held[term] = held.get(term, 0) + 1
-    sessions = [{term: held[term] for term in words.terms if held.get(term)} for held in counts.values()]
-    frequency = Counter(term for held in sessions for term in held)
-    mean = sum(lengths.values()) / max(len(lengths), 1) or 1.0
-    scores = {
-        name: sum(
-            math.log(1 + (len(lengths) - frequency[term] + 0.5) / (frequency[term] + 0.5))
-            * count
-            * (K1 + 1)
-            / (count + K1 * (1 - SESSION_B + SESSION_B * lengths.get(name, 0) / mean))
-            for term, count in held.items()
-        )
-        for name, held in zip(counts, sessions, strict=True)
-    }
-    best = max(scores.values(), default=0.0) or 1.0
-    return _ordered([_with_session(item, scores, best) for item in ranked])
-
-
-def day_words(path: str) -> tuple[str, ...]:
-    """Return the terms that name the day of a log file: day, month and year; nothing for other files."""
-    day = path.rpartition("/")[2].removesuffix(".jsonl")
-    try:
-        date = datetime.strptime(day, "%Y-%m-%d")  # noqa: DTZ007 - a day in the user's zone, no moment
-    except ValueError:
-        return ()
-    return analyse(f"{date.day} {month_name[date.month]} {date.year}").terms
-
-
-def _with_session(item: Ranked, scores: Mapping[tuple[Scope, str], float], best: float) -> Ranked:
-    turn = item.candidate.indexed.passage.turn
-    if turn is None:
-        return item
-    gain = SESSION_WEIGHT * scores.get((item.candidate.scope, turn.session), 0.0) / best
-    return _ranked(item.candidate, (*item.addends, ("words of the whole session", gain)))
 
 
 def supported(ranked: Sequence[Ranked], grain: Grain) -> list[Ranked]:

@@ -16,6 +16,15 @@ STOP_WORDS = frozenset(
 )
 """Dropped from questions unless nothing else is left; kept in the index and in phrases."""
 
+SPOKEN_STOP_WORDS = STOP_WORDS - frozenset(
+    """about again all also am among any aren because being both couldn didn doesn doing don done dont during each
+    either else etc even ever every hadn hasn haven having hed here hers herself him himself id im isn itself ive just
+    many may mine much myself no nor not now off often once one other ours ourselves please shall shouldn some such
+    tell thats theirs themselves then there these those too until upon us used very wasn went weren whats while won
+    wouldn yours yourself yourselves""".split()
+)
+"""Dropped from questions about what was said: a shorter list, for talk has few other words (`docs/benchmarks.md`)."""
+
 FUNCTION_CHARACTERS = frozenset(
     "的了是在什么谁哪个吗呢吧把被将和与或及这那些有为以于之其对从到给让都也就还又不没很最更等着过地得们你我他她它会能可要怎样多少几何时候"
 )

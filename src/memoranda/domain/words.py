@@ -18,7 +18,7 @@ import Stemmer
 
 from memoranda.domain.query import MAX_QUERY_CHARS
 from memoranda.domain.scripts import SIGN, SOFT_SYMBOLS, UNSPACED, classes, fold, is_unspaced
-from memoranda.domain.stopwords import FUNCTION_CHARACTERS, NEGATIONS, STOP_WORDS, TURNING_WORDS
+from memoranda.domain.stopwords import FUNCTION_CHARACTERS, NEGATIONS, SPOKEN_STOP_WORDS, STOP_WORDS, TURNING_WORDS
 
 ANALYSER = 1
 """Version of the rules below; an index built by another version is built anew."""
@@ -56,13 +56,15 @@ class ParsedQuery:
 
     `forms` pairs a stem with the exact word that was asked, so that the same word counts more than its kin.
     `units` are the pieces of information in the question, each as the terms that show that a text speaks of
-    it: a word, or a character that says something in scripts without spaces.
+    it: a word, or a character that says something in scripts without spaces. `spoken` are the terms for talk, where
+    fewer words say nothing.
     """
 
     terms: tuple[str, ...] = ()
     phrases: tuple[tuple[str, ...], ...] = ()
     forms: tuple[tuple[str, str], ...] = ()
     units: tuple[tuple[str, ...], ...] = ()
+    spoken: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,16 @@ def parse_query(text: str) -> ParsedQuery:
     wanted = set(terms)
     forms = dict.fromkeys((stem(part), part) for word in words for part in word.exact)
     units = dict.fromkeys(unit for word in words for unit in _units(word, asked=bool(asked)))
-    return ParsedQuery(terms, phrases, tuple(pair for pair in forms if pair[0] in wanted), tuple(units))
+    spoken = dict.fromkeys(
+        term for word in words for term in (*word.asked, *(stem(part) for part in word.exact if _is_said(part)))
+    )
+    return ParsedQuery(
+        terms, phrases, tuple(pair for pair in forms if pair[0] in wanted), tuple(units), tuple(spoken) or terms
+    )
+
+
+def _is_said(word: str) -> bool:
+    return word in STOP_WORDS and word not in SPOKEN_STOP_WORDS
 
 
 def _units(word: _Word, *, asked: bool) -> Iterator[tuple[str, ...]]:

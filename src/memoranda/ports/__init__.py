@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memoranda.domain.turn_table import TurnEvidence
+
 __all__ = [
     "Clock",
     "DocumentStore",
@@ -170,9 +172,6 @@ class SearchIndex(Protocol):
     def logs(self, scope: Scope) -> Mapping[str, LogMark]:
         """Return how far each log file was taken in."""
 
-    def session_lengths(self, scope: Scope) -> Mapping[str, int]:
-        """Return session id -> words of all its turns."""
-
     def parts_of(self, scope: Scope, record_id: str) -> Sequence[Passage]:
         """Return the current passages of one record or turn, in order."""
 
@@ -206,6 +205,21 @@ class SearchIndex(Protocol):
 
     def statistics(self, scope: Scope, terms: Sequence[str]) -> TextStatistics:
         """Return the scope's keyword statistics for these terms."""
+
+    def turn_evidence(
+        self,
+        scope: Scope,
+        terms: Sequence[str],
+        phrases: Sequence[Sequence[str]],
+        filters: Filters,
+        meaning: tuple[str, Vector] | None = None,
+    ) -> TurnEvidence:
+        """Return the current turns and what is known of them for a question, read from one state.
+
+        Rows that do not hold every phrase, nor stand beside one that does, are not `allowed`; a phrase that no turn
+        holds is no condition. `meaning` is an embedder's identity and the question's
+        vector, float32; of a large scope the nearest few thousand turns have a cosine.
+        """
 
     def search_vector(
         self, scope: Scope, identity: str, query: Vector, limit: int, filters: Filters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memoranda.domain import ranking
@@ -16,8 +16,9 @@ from memoranda.domain.scripts import is_mostly_latin
 from memoranda.domain.words import ParsedQuery, parse_query
 from memoranda.errors import BackendError, InvalidInput
 from memoranda.ports import Embedder, Multilingual, SearchIndex, Vector
+from memoranda.services.recall_notes import note_candidates
 from memoranda.services.recall_past import Past, recall_past
-from memoranda.services.recalling import Journal, hit_of, scored
+from memoranda.services.recalling import Journal, hit_of
 
 Locate = Callable[[Record, str], tuple[int, int] | None]
 """Finds the lines, from 1, of a record's text in its file as it is now; None where the file no longer holds
@@ -45,6 +46,15 @@ class _Meaning:
     identity: str
     vector: Vector
     weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """All candidates, the question's meaning where any has a vector, and the lowest cosine of any turn."""
+
+    candidates: list[Candidate]
+    meaning: _Meaning | None
+    lowest: float | None
 
 
 def recall(
@@ -90,33 +100,17 @@ def recall(
         journal.notes.append("the question holds no word")
     else:
         pooled = ranking.pooled(statistics.values())
-        candidates, meaning = _candidates(
-            index,
-            scopes,
-            query,
-            filters=filters,
-            words=words,
-            statistics=pooled,
-            meaning=meaning,
-            journal=journal,
-        )
-        ranked = _of_sessions(index, scopes, query, words, _fused(candidates, query, meaning, now))
+        pool = _candidates(
+            index, scopes, query, filters=filters, words=words, statistics=pooled, meaning=meaning, journal=journal
+        )  # fmt: skip
+        candidates, meaning = pool.candidates, pool.meaning
+        ranked = _fused(pool, query, now)
     journal.step("search")
     relevant = not candidates or not words.terms or ranking.is_relevant(candidates, query.min_score)
     hits = tuple(_hits(ranked, query, _Finder(viewer, locate, turns), journal)) if relevant else ()
     journal.step("files")
     trace = _trace(query, words, scopes, meaning, candidates, journal)
     return RecallResult(hits=hits, mode=_mode(meaning), trace=trace, relevant=relevant)
-
-
-def _of_sessions(
-    index: SearchIndex, scopes: Sequence[Scope], query: Query, words: ParsedQuery, ranked: list[Ranked]
-) -> list[Ranked]:
-    """At grain `session` let what whole sessions say count."""
-    if query.grain != "session":
-        return ranked
-    lengths = {(scope, name): count for scope in scopes for name, count in index.session_lengths(scope).items()}
-    return ranking.by_session(ranked, words, lengths)
 
 
 def _of_grain(query: Query) -> Filters:
@@ -218,58 +212,39 @@ def _candidates(
     statistics: TextStatistics,
     meaning: _Meaning | None,
     journal: Journal,
-) -> tuple[list[Candidate], _Meaning | None]:
-    """Pool the candidates of both arms over all scopes and score them with one set of statistics.
+) -> _Pool:
+    """Pool the candidates of all scopes, notes and turns, each kind scored with one set of statistics.
 
-    Returns no meaning where no scope could answer by vector.
+    There is no meaning where no scope could answer by vector.
     """
-    wanted = ranking.candidates_per_arm(query.limit)
-    by_word = ranking.SESSION_CANDIDATES if query.grain == "session" else wanted
-    terms = ranking.search_terms(words.terms, statistics)
-    by_meaning: dict[Scope, Mapping[int, float]] = {}
-    if meaning is not None:
-        for scope in scopes:
-            most = wanted * len(_by_source(filters, statistics))
-            near = index.search_vector(scope, meaning.identity, meaning.vector, most, filters)
-            if near is None:
-                journal.notes.append(f"{scope} is not embedded by this model yet: keyword search only there")
-            else:
-                by_meaning[scope] = dict(near)
-        if not any(by_meaning.values()):
-            meaning = None
-    by_words: dict[Scope, Sequence[int]] = {}
-    if meaning is None or meaning.weight < 1 or words.phrases:
-        parts = _by_source(filters, statistics)
-        by_words = {
-            s: [key for part in parts for key in index.search_text(s, terms, words.phrases, by_word, part)]
-            for s in scopes
-        }
     found: list[Candidate] = []
-    for scope in scopes:
-        cosines = dict(by_meaning.get(scope, {}))
-        keys = list(by_words.get(scope, ()))
-        if meaning is not None and scope in by_meaning:
-            missing = [key for key in keys if key not in cosines]
-            cosines |= index.similarities(scope, meaning.identity, meaning.vector, missing)
-        if not words.phrases:  # a phrase is a condition: what merely means the same is no answer then
-            keys = list(dict.fromkeys((*keys, *by_meaning.get(scope, {}))))
-        found += (
-            scored(scope, indexed, words, statistics, cosines.get(indexed.key)) for indexed in index.fetch(scope, keys)
-        )
-    return found, meaning
+    lowest: float | None = None
+    others: set[Scope] = set()
+    asked = (meaning.identity, meaning.vector, meaning.weight) if meaning else None
+    if statistics.turns and filters.sources != {"note"}:
+        from memoranda.services import recall_turns  # noqa: PLC0415 - numpy costs 0.15 s of every start
+
+        said = recall_turns.turn_candidates(index, scopes, query, words, filters.of("turn"), asked)
+        found, lowest, others = list(said.found), said.lowest, set(said.others)
+    if statistics.turns < statistics.passages and filters.sources != {"turn"}:
+        of_notes = filters.of("note") if statistics.turns else filters
+        for scope in scopes:
+            notes, is_of_other_model = note_candidates(index, scope, query, of_notes, words, statistics, asked)
+            found += notes
+            others |= {scope} if is_of_other_model else set()
+    for scope in sorted(others):
+        journal.notes.append(f"{scope} is not embedded by this model yet: keyword search only there")
+    is_meant = any(candidate.cosine is not None for candidate in found)
+    return _Pool(found, meaning if is_meant else None, lowest)
 
 
-def _by_source(filters: Filters, statistics: TextStatistics) -> tuple[Filters, ...]:
-    """Return one search, or one for notes and one for turns: many turns must not crowd the notes out."""
-    if filters.sources or not statistics.turns or statistics.turns == statistics.passages:
-        return (filters,)
-    return filters.of("note"), filters.of("turn")
-
-
-def _fused(candidates: Sequence[Candidate], query: Query, meaning: _Meaning | None, now: str) -> list[Ranked]:
-    fuse = ranking.fuse_ranks if query.strategy == "rrf" else ranking.fuse_scores
-    ranked = ranking.with_priors(fuse(candidates, meaning.weight if meaning else 0.0), now)
-    return ranking.supported(ranked, query.grain)
+def _fused(pool: _Pool, query: Query, now: str) -> list[Ranked]:
+    weight = pool.meaning.weight if pool.meaning else 0.0
+    if query.strategy == "rrf":
+        ranked = ranking.fuse_ranks(pool.candidates, weight)
+    else:
+        ranked = ranking.fuse_scores(pool.candidates, weight, lowest=pool.lowest)
+    return ranking.supported(ranking.with_priors(ranked, now), query.grain)
 
 
 def _hits(ranked: Sequence[Ranked], query: Query, finder: _Finder, journal: Journal) -> Iterator[Hit]:

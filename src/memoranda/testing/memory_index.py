@@ -6,7 +6,7 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,14 +15,14 @@ from memoranda.domain.passages import first_of_each, indexed_form
 from memoranda.domain.query import Filters
 from memoranda.domain.ranking import HEADING_WEIGHT
 from memoranda.domain.scope import Scope
-from memoranda.domain.words import analyse, is_single_character
+from memoranda.domain.turn_table import TurnEvidence
+from memoranda.domain.words import analyse
 from memoranda.errors import InvalidInput
 from memoranda.ports import IndexState, Vector
 from memoranda.ports.log import LogMark
+from memoranda.testing.memory_turns import BREAK, evidence_of, holds, passes
 
 _K1, _B = 1.2, 0.75
-_BREAK = "\n"
-"""Between text and heading in the sequence of exact words, so that no phrase runs across."""
 
 
 @dataclass(slots=True)
@@ -118,14 +118,6 @@ class MemoryIndex:
         """Return how far each log file was taken in; see the port."""
         return dict(self._part(scope).logs)
 
-    def session_lengths(self, scope: Scope) -> Mapping[str, int]:
-        """Return session id -> words of all its turns; see the port."""
-        lengths: Counter[str] = Counter()
-        for passage in self._part(scope).current.values():
-            if passage.turn:
-                lengths[passage.turn.session] += len(analyse(passage.text).exact)
-        return lengths
-
     def parts_of(self, scope: Scope, record_id: str) -> Sequence[Passage]:
         """Return what is indexed of one record or turn; see the port."""
         found = [passage for passage in self._part(scope).current.values() if passage.record.id == record_id]
@@ -173,14 +165,14 @@ class MemoryIndex:
         filters: Filters,
     ) -> Sequence[int]:
         """Return keys of the best passages; see the port."""
-        found = {k: p for k, p in self._part(scope).current.items() if _passes(p, filters)}
+        found = {k: p for k, p in self._part(scope).current.items() if passes(p, filters)}
         everything = self._part(scope).current.values()
         scores = _scores(found, everything, terms, phrases)
         return sorted(scores, key=lambda key: (-scores[key], key))[:limit]
 
     def newest(self, scope: Scope, limit: int, filters: Filters) -> Sequence[int]:
         """Return keys of the newest passages; see the port."""
-        found = {k: p for k, p in self._part(scope).current.items() if _passes(p, filters)}
+        found = {k: p for k, p in self._part(scope).current.items() if passes(p, filters)}
         return sorted(found, key=lambda key: (found[key].record.recorded_at, key), reverse=True)[:limit]
 
     def statistics(self, scope: Scope, terms: Sequence[str]) -> TextStatistics:
@@ -190,6 +182,22 @@ class MemoryIndex:
         length = sum(len(analyse(p.text).exact) for p in passages)
         known = {term: count for term, count in frequency.items() if count}
         return TextStatistics(len(passages), length, known, sum(1 for passage in passages if passage.turn))
+
+    def turn_evidence(
+        self,
+        scope: Scope,
+        terms: Sequence[str],
+        phrases: Sequence[Sequence[str]],
+        filters: Filters,
+        meaning: tuple[str, Vector] | None = None,
+    ) -> TurnEvidence:
+        """Return what is known of turns for a question; see the port."""
+        part = self._part(scope)
+        known = part.vectors.get(meaning[0], {}) if meaning and meaning[0] == part.embedder else {}
+        cosines = {key: float(vector @ meaning[1]) for key, vector in known.items()} if meaning else {}
+        is_of_other_model = bool(meaning and part.embedder not in ("", meaning[0]))
+        found = evidence_of(part.current, terms, phrases, lambda passage: passes(passage, filters), cosines)
+        return replace(found, is_of_other_model=is_of_other_model)
 
     def search_vector(
         self, scope: Scope, identity: str, query: Vector, limit: int, filters: Filters
@@ -203,7 +211,7 @@ class MemoryIndex:
         found = {
             key: float(vector @ query)
             for key, vector in part.vectors.get(part.embedder, {}).items()
-            if _passes(part.current[key], filters)
+            if passes(part.current[key], filters)
         }
         return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
@@ -255,7 +263,7 @@ class MemoryIndex:
         found = {
             key: passage
             for key, passage in past.items()
-            if passage.record.recorded_at <= as_of < passage.record.retired_at and _passes(passage, filters)
+            if passage.record.recorded_at <= as_of < passage.record.retired_at and passes(passage, filters)
         }
         if terms or phrases:
             scores = _scores(found, past.values(), terms, phrases)
@@ -315,40 +323,8 @@ def _scores(
         text, heading = analyse(passage.text), analyse(passage.heading_text)
         bag, titles = Counter(text.terms), Counter(heading.terms)
         held = {t: bag[t] + HEADING_WEIGHT * titles[t] for t in terms if t in bag or t in titles}
-        stream = (*text.exact, _BREAK, *heading.exact)
-        if (held or not terms) and all(_holds(stream, {*bag, *titles}, phrase) for phrase in phrases):
+        stream = (*text.exact, BREAK, *heading.exact)
+        if (held or not terms) and all(holds(stream, {*bag, *titles}, phrase) for phrase in phrases):
             norm = _K1 * (1 - _B + _B * len(text.exact) / mean)
             scores[key] = sum(idf[t] * n * (_K1 + 1) / (n + norm) for t, n in held.items())
     return scores
-
-
-def _holds(stream: Sequence[str], bag: set[str], phrase: Sequence[str]) -> bool:
-    """Tell whether the words of a phrase stand in a row; a single last character may begin a longer run."""
-    if len(phrase) == 1:
-        return phrase[0] in bag or phrase[0] in stream
-    last = phrase[-1]
-    for start in range(len(stream) - len(phrase) + 1):
-        window = stream[start : start + len(phrase)]
-        ends = window[-1].startswith(last) if is_single_character(last) else window[-1] == last
-        if ends and tuple(window[:-1]) == tuple(phrase[:-1]):
-            return True
-    return False
-
-
-def _passes(passage: Passage, filters: Filters) -> bool:
-    """Tell whether a passage meets every filter."""
-    record, at = passage.record, filters.valid_at
-    session = passage.turn.session if passage.turn else ""
-    return (
-        (len(filters.sources) != 1 or ("turn" if passage.turn else "note") in filters.sources)
-        and filters.session in ("", session)
-        and (not filters.not_session or filters.not_session != session)
-        and (not filters.kinds or record.kind in filters.kinds)
-        and filters.tags <= set(record.tags)
-        and filters.path in ("", record.path)
-        and (filters.min_trust is None or record.trust >= filters.min_trust)
-        and (not at or not record.valid_from or record.valid_from <= at)
-        and (not at or not record.valid_to or record.valid_to > at)
-        and (not filters.since or record.recorded_at >= filters.since)
-        and (not filters.until or record.recorded_at <= filters.until)
-    )

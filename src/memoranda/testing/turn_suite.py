@@ -54,7 +54,6 @@ class TurnIndexSuite:
         (hit,) = index.fetch(SCOPE, index.search_text(SCOPE, ("weir",), (), 5, Filters()))
         assert hit.passage.turn == other[0].turn
         assert set(index.turns(SCOPE)) == {"rec_t", "rec_u"}
-        assert dict(index.session_lengths(SCOPE)) == {"ses_1": 5, "ses_2": 5}
         assert [part.record.id for part in index.parts_of(SCOPE, "rec_u")] == ["rec_u"]
 
     def test_a_log_is_taken_in_from_where_it_was(self, index: SearchIndex) -> None:
@@ -81,7 +80,6 @@ class TurnIndexSuite:
         assert index.put_turns(SCOPE, said("t", "A heron over the lake."), path=LOG, before=None, after=mark(99))
         assert found(index, "heron", scope=other) == []
         assert not index.logs(other)
-        assert not index.session_lengths(other)
         assert not index.turns(other)
         assert found(index, "heron") == ["rec_t"]
 

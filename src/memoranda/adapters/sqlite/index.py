@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 
 from memoranda.adapters.sqlite import index_search, vector_rows
 from memoranda.adapters.sqlite.index_check import problems
 from memoranda.adapters.sqlite.index_handles import Handle, HandlePool
-from memoranda.adapters.sqlite.index_rows import COLUMNS, Row, decoded, row_of, session_of
+from memoranda.adapters.sqlite.index_rows import COLUMNS, Row, decoded, row_of
 from memoranda.domain.passage import IndexedPassage, Passage, TextStatistics
 from memoranda.domain.passages import first_of_each, indexed_form
 from memoranda.domain.query import Filters
@@ -20,6 +22,9 @@ from memoranda.domain.scope import Scope
 from memoranda.errors import InvalidInput
 from memoranda.ports import IndexState, Vector
 from memoranda.ports.log import LogMark
+
+if TYPE_CHECKING:
+    from memoranda.domain.turn_table import TurnEvidence
 
 OPEN_INDEXES = 64
 """Databases that are open at a time, by default; each takes two or three file handles."""
@@ -113,16 +118,6 @@ class SqliteIndex:
                 rows = connection.execute("SELECT path, size, inode, stamp, tail, lines FROM logs")
                 return {path: LogMark(*rest) for path, *rest in rows}
 
-    def session_lengths(self, scope: Scope) -> Mapping[str, int]:
-        """Return session id -> words of all its turns; see the port."""
-        with self._pool.using(scope) as handle:
-            if handle is None:
-                return {}
-            with handle.reading() as connection:
-                query = "SELECT origin, sum(length) FROM current WHERE scope = ? AND origin <> 'note' GROUP BY origin"
-                rows = connection.execute(query, (str(scope),))
-                return {session_of(origin): int(length) for origin, length in rows}
-
     def parts_of(self, scope: Scope, record_id: str) -> Sequence[Passage]:
         """Return what is indexed of one record or turn; see the port."""
         with self._pool.using(scope) as handle:
@@ -205,6 +200,26 @@ class SqliteIndex:
                 count, total, turns = self._sizes(handle)
                 frequency = index_search.document_frequency(connection, dict.fromkeys(terms))
                 return TextStatistics(count, total, frequency, turns)
+
+    def turn_evidence(
+        self,
+        scope: Scope,
+        terms: Sequence[str],
+        phrases: Sequence[Sequence[str]],
+        filters: Filters,
+        meaning: tuple[str, Vector] | None = None,
+    ) -> TurnEvidence:
+        """Return what is known of turns for a question; see the port."""
+        from memoranda.adapters.sqlite import turns  # noqa: PLC0415 - numpy costs 0.15 s of every start
+
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return turns.nothing()
+            with handle.reading() as connection:
+                has_vectors = meaning is not None and self._load(handle, meaning[0])
+                others = meaning is not None and not has_vectors and bool(vector_rows.active_embedder(connection))
+                found = turns.evidence(handle, terms, phrases, filters, meaning[1] if meaning and has_vectors else None)
+                return replace(found, is_of_other_model=others)
 
     def search_vector(
         self, scope: Scope, identity: str, query: Vector, limit: int, filters: Filters

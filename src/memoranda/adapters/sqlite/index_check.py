@@ -9,7 +9,7 @@ import apsw
 
 from memoranda.adapters.sqlite.connection import foreign_errors
 from memoranda.adapters.sqlite.index_rows import COLUMNS, checksum
-from memoranda.adapters.sqlite.index_schema import TABLES, open_index
+from memoranda.adapters.sqlite.index_schema import TABLES, open_index, split
 from memoranda.domain.scope import Scope
 from memoranda.errors import IntegrityError
 
@@ -30,7 +30,7 @@ def problems(path: Path, scope: Scope) -> list[str]:
     except IntegrityError as error:
         return [str(error)]
     try:
-        for inspect in (_pages, _keywords, _leaves, _rows, _vectors, _answering):
+        for inspect in (_pages, _keywords, _leaves, _postings, _rows, _vectors, _answering):
             try:
                 with foreign_errors(path):
                     found += inspect(connection)
@@ -67,6 +67,15 @@ def _leaves(connection: apsw.Connection) -> list[str]:
         if set(connection.execute(segments)) != set(connection.execute(listed)):
             found.append(f"the keyword table of {table} passages does not lead to all of its pages")
     return found
+
+
+def _postings(connection: apsw.Connection) -> list[str]:
+    """Check that the words of turns are those of their rows."""
+    turns = f"current, {split('current')} WHERE origin <> 'note' AND terms <> ''"
+    rows = f"SELECT value, current.key, count(*) FROM {turns} GROUP BY current.key, value"
+    held = "SELECT term, key, frequency FROM postings"
+    differ = connection.execute(f"SELECT EXISTS({rows} EXCEPT {held}) OR EXISTS({held} EXCEPT {rows})").get
+    return ["the words of turns do not match their rows"] if differ else []
 
 
 def _rows(connection: apsw.Connection) -> list[str]:

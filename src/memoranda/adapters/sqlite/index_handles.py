@@ -22,6 +22,7 @@ from memoranda.errors import BackendError, IntegrityError, InvalidInput
 
 if TYPE_CHECKING:
     from memoranda.adapters.sqlite.vectors import VectorCache
+    from memoranda.domain.turn_table import TurnTable
 
 DATABASE = "index.db"
 
@@ -39,6 +40,7 @@ class Handle:
         self.connection = open_index(path, scope)
         self.closed = False
         self._vectors: VectorCache | None = None
+        self.turns: tuple[int, TurnTable | None] = (-1, None)
         self.sizes: tuple[int, tuple[int, int, int]] = (-1, (0, 0, 0))
         self._identity = _file_identity(path)
 

@@ -13,11 +13,12 @@ from typing import Any
 from memoranda.domain.passage import IndexedPassage, Passage, Turn
 from memoranda.domain.record import Epistemic, Kind, Provenance, Record, Status, Trust
 from memoranda.domain.scope import Principal, Scope
+from memoranda.domain.turn_marks import marks_of
 from memoranda.domain.words import analyse
 
 COLUMNS = (
     "scope", "record", "part", "path", "origin", "kind", "tags", "trust", "valid_from", "valid_to", "recorded_at",
-    "retired_at", "length", "terms", "exact", "heading", "form", "passage", "checksum",
+    "retired_at", "position", "speaker", "marks", "length", "terms", "exact", "heading", "form", "passage", "checksum",
 )  # fmt: skip
 """Columns of a passage table in order, without the key."""
 
@@ -41,10 +42,18 @@ def row_of(passage: Passage, form: str) -> Row:
         str(record.scope), record.id, passage.part, storable(record.path), origin_of(passage),
         str(record.kind),
         _tag_column(record.tags), int(record.trust), record.valid_from, record.valid_to, record.recorded_at,
-        record.retired_at, len(text.exact), " ".join(text.terms), " ".join(exact),
+        record.retired_at, *_place(passage, len(text.exact)), len(text.exact), " ".join(text.terms), " ".join(exact),
         " ".join(heading.terms), form, _encoded(passage),
     )  # fmt: skip
     return (*row, checksum(row))
+
+
+def _place(passage: Passage, words: int) -> tuple[int, str, int]:
+    """Return position, speaker and marks of a turn; nothing of a note."""
+    turn = passage.turn
+    if turn is None:
+        return 0, "", 0
+    return turn.position, storable(turn.speaker or turn.role), marks_of(passage.text, words)
 
 
 def origin_of(passage: Passage) -> str:

@@ -1,3 +1,4 @@
+# ruff: noqa: S608 - names of tables and columns are constants of this package; values are bound
 """The tables of a search index, one database per scope.
 
 `current` holds what search finds, `past` what was superseded or retired. Both have the same columns and a
@@ -19,7 +20,7 @@ from memoranda.domain.scripts import SOFT_SYMBOLS
 from memoranda.domain.words import ANALYSER
 from memoranda.errors import BackendError, IntegrityError
 
-SCHEMA = f"2.{ANALYSER}"
+SCHEMA = f"3.{ANALYSER}"
 """Version of tables and words; an index of another version is emptied, because it is derived."""
 
 REBUILD = "run `memoranda sync`, it rebuilds the index"
@@ -90,6 +91,9 @@ CREATE TABLE {table}(
     valid_to TEXT NOT NULL,
     recorded_at TEXT NOT NULL,
     retired_at TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    speaker TEXT NOT NULL,
+    marks INTEGER NOT NULL,
     length INTEGER NOT NULL,
     terms TEXT NOT NULL,
     exact TEXT NOT NULL,
@@ -102,6 +106,32 @@ CREATE UNIQUE INDEX {table}_by_record ON {table}(scope, record, part);
 CREATE INDEX {table}_by_time ON {table}(scope, recorded_at);
 CREATE INDEX {table}_by_length ON {table}(scope, length, origin);
 CREATE INDEX {table}_with_validity ON {table}(scope, key) WHERE valid_from <> '' OR valid_to <> '';
+"""
+
+
+def split(row: str) -> str:
+    """Return the SQL of a table with one row for each term of a row of `current`.
+
+    Terms are parted by spaces and hold none, so that they become a JSON list by quoting.
+    """
+    quoted = f"replace(replace(replace({row}.terms, '\\', '\\\\'), '\"', '\\\"'), ' ', '\",\"')"
+    return f"json_each('[\"' || {quoted} || '\"]')"
+
+
+# Turns are found by their own words and by those around them, which FTS5 cannot weigh. Triggers keep the table true to
+# the rows in every transaction.
+_TURNS = f"""
+CREATE INDEX current_turns ON current(origin, position, part, key, length, speaker, marks, path)
+WHERE origin <> 'note';
+CREATE TABLE postings(
+    term TEXT NOT NULL, key INTEGER NOT NULL, frequency INTEGER NOT NULL, PRIMARY KEY(term, key)
+) WITHOUT ROWID;
+CREATE TRIGGER postings_added AFTER INSERT ON current WHEN new.origin <> 'note' AND new.terms <> '' BEGIN
+    INSERT INTO postings SELECT value, new.key, count(*) FROM {split("new")} GROUP BY value;
+END;
+CREATE TRIGGER postings_removed AFTER DELETE ON current WHEN old.origin <> 'note' AND old.terms <> '' BEGIN
+    DELETE FROM postings WHERE key = old.key AND term IN (SELECT value FROM {split("old")});
+END;
 """
 
 
@@ -163,6 +193,7 @@ def _create(connection: apsw.Connection, scope: Scope) -> None:
                 *(_PASSAGES.format(table=table) for table in TABLES),
                 _VECTORS,
                 _LOGS,
+                _TURNS,
             ):
                 connection.execute(statement)
             for table in TABLES:

@@ -124,6 +124,13 @@ def search_text(
     return [int(key) for (key,) in rows]
 
 
+def phrase_keys(connection: apsw.Connection, phrases: Sequence[Sequence[str]]) -> apsw.Cursor:
+    """Return the keys of the current passages that hold every phrase, one a row."""
+    return connection.execute(
+        "SELECT rowid FROM current_words WHERE current_words MATCH ?", (match_expression((), phrases),)
+    )
+
+
 def newest(connection: apsw.Connection, scope: Scope, limit: int, filters: Filters) -> list[int]:
     """Return keys of the newest current passages."""
     where, values = conditions(filters)

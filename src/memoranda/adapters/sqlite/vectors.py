@@ -145,6 +145,15 @@ def nearest(
     return [(int(keys[i]), float(scores[i])) for i in order]
 
 
+def all_cosines(cache: VectorCache, query: Vector) -> tuple[Keys, Vector]:
+    """Return every key that has a vector, and its cosine."""
+    check_query(query)
+    if not len(cache.keys):
+        return cache.keys, np.empty(0, np.float32)
+    _check_width(cache.matrix, query)
+    return cache.keys, cache.matrix @ query
+
+
 def similarities(cache: VectorCache, query: Vector, wanted: Sequence[int]) -> Mapping[int, float]:
     """Return the cosine of those keys that have a vector."""
     if not len(cache.keys) or not wanted:

@@ -1,0 +1,127 @@
+"""The turns of an index as arrays, and the postings of their words; loaded when a scope with turns is searched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.adapters.sqlite.index_handles import Handle
+from memoranda.adapters.sqlite.index_rows import session_of
+from memoranda.adapters.sqlite.index_search import conditions, phrase_keys
+from memoranda.domain.query import Filters
+from memoranda.domain.turn_table import Floats, Postings, TurnColumns, TurnEvidence, TurnTable, empty_table
+from memoranda.ports import Vector
+
+_DAY_LENGTH = len("2026-01-31")
+
+
+def nothing() -> TurnEvidence:
+    """Return what a scope without an index knows."""
+    return TurnEvidence(empty_table(), {}, None, None)
+
+
+def evidence(
+    handle: Handle,
+    terms: Sequence[str],
+    phrases: Sequence[Sequence[str]],
+    filters: Filters,
+    query: Vector | None,
+) -> TurnEvidence:
+    """Return what one state of the index knows of turns; `query` is None where it has no vectors for it."""
+    table = _table(handle)
+    return TurnEvidence(
+        table=table,
+        postings=_postings(handle.connection, table, terms),
+        allowed=_allowed(handle, table, phrases, filters),
+        cosines=None if query is None else _cosines(handle, table, query),
+    )
+
+
+def _table(handle: Handle) -> TurnTable:
+    """Return the scope's turns, read again where the index has changed."""
+    generation = handle.generation()
+    known, table = handle.turns
+    if table is None or known != generation:
+        table = _loaded(handle.connection)
+        handle.turns = (generation, table)
+    return table
+
+
+def _loaded(connection: apsw.Connection) -> TurnTable:
+    rows = connection.execute(
+        "SELECT key, origin, length, speaker, marks, path FROM current WHERE origin <> 'note' "
+        "ORDER BY origin, position, part, key"
+    ).fetchall()
+    if not rows:
+        return empty_table()
+    keys, origins, lengths, speakers, marks, paths = zip(*rows, strict=True)
+    days = {path: _day(path) for path in set(paths)}
+    return TurnTable(
+        TurnColumns(
+            keys=np.array(keys, np.int64),
+            sessions=[session_of(origin) for origin in origins],
+            speakers=speakers,
+            lengths=np.array(lengths, np.float64),
+            marks=np.array(marks, np.int64),
+            days=np.array([days[path] for path in paths], np.int64),
+        )
+    )
+
+
+def _day(path: str) -> int:
+    """Return the day of a log file as a number; 0 for another file."""
+    try:
+        return date.fromisoformat(path.rpartition("/")[2][:_DAY_LENGTH]).toordinal()
+    except ValueError:
+        return 0
+
+
+def _postings(connection: apsw.Connection, table: TurnTable, terms: Sequence[str]) -> dict[str, Postings]:
+    query = "SELECT group_concat(key), group_concat(frequency) FROM postings WHERE term = ?"
+    found: dict[str, Postings] = {}
+    for term in dict.fromkeys(terms):
+        keys, counts = connection.execute(query, (term,)).get
+        if keys is not None:
+            rows, known = table.rows_of(np.fromstring(keys, np.int64, sep=","))
+            found[term] = rows, np.fromstring(counts, np.float64, sep=",")[known]
+    return found
+
+
+def _allowed(
+    handle: Handle, table: TurnTable, phrases: Sequence[Sequence[str]], filters: Filters
+) -> NDArray[np.bool_] | None:
+    """Return which rows pass the filters and hold every phrase; None where all do. A turn is valid at any time.
+
+    A phrase may stand beside a turn. One that nobody has said is asked for by its words: people quote from memory.
+    """
+    allowed: NDArray[np.bool_] | None = None
+    if filters != Filters(valid_at=filters.valid_at, sources=filters.sources):
+        where, values = conditions(filters)
+        query = f"SELECT p.key FROM current p WHERE p.scope = :scope AND p.origin <> 'note'{where}"  # noqa: S608
+        allowed = _mask(table, handle.connection.execute(query, {**values, "scope": str(handle.scope)}))
+    if phrases:
+        holding = table.around(_mask(table, phrase_keys(handle.connection, phrases)))
+        if holding.any():
+            allowed = holding if allowed is None else allowed & holding
+    return allowed
+
+
+def _mask(table: TurnTable, rows: apsw.Cursor) -> NDArray[np.bool_]:
+    mask = np.zeros(len(table), bool)
+    mask[table.rows_of(np.fromiter((key for (key,) in rows), np.int64))[0]] = True
+    return mask
+
+
+def _cosines(handle: Handle, table: TurnTable, query: Vector) -> Floats:
+    """Return the cosine of each turn, NaN for one without a vector."""
+    from memoranda.adapters.sqlite import vectors as stored  # noqa: PLC0415 - only where there are vectors
+
+    found = np.full(len(table), np.nan)
+    keys, cosines = stored.all_cosines(handle.vectors, query)
+    rows, known = table.rows_of(keys)
+    found[rows] = cosines[known]
+    return found
