@@ -68,5 +68,5 @@ def days_asked(question: str) -> DaysAsked:
     if not found:
         return DaysAsked(frozenset())
     name = found[0]
-    day = re.search(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {name}\b|\b{name} (\d{{1,2}})\b", text)
+    day = re.search(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {name}\b|\b{name} (\d{{1,2}})(?:st|nd|rd|th)?\b", text)
     return DaysAsked(frozenset(_MONTHS.index(one) + 1 for one in found), int(day[1] or day[2]) if day else 0)

@@ -34,7 +34,7 @@ SESSION_K1, SESSION_B = 1.2, 0.4
 Floats = NDArray[np.floating[Any]]
 Rows = NDArray[np.int64]
 Postings = tuple[Rows, Floats]
-"""Rows of a table that hold a term, in order, and how often."""
+"""Rows of a table that hold a term, each once and in no order, and how often."""
 
 
 @dataclass(frozen=True, slots=True)

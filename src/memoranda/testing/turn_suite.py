@@ -3,17 +3,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import date
+
+import numpy as np
 import pytest
 
 from memoranda.domain.passage import Passage, Turn
 from memoranda.domain.passages import passages_of
 from memoranda.domain.query import Filters
 from memoranda.domain.scope import Scope
+from memoranda.domain.turn_table import TurnEvidence
+from memoranda.domain.words import analyse
 from memoranda.ports import SearchIndex
 from memoranda.ports.log import LogMark
 from memoranda.testing.index_suite import NEIGHBOURS, SCOPE, embed, found, made, nearest, unit
 
 LOG = "log/2026-01-01.jsonl"
+ODD_TEXTS = (
+    "", "c:\\new\\table \\", '"quoted" \'twice\' ""', "a\x00b\x01c\x1f\x7f", "\u6708\u304c\u304d\u308c\u3044",
+    "\U0001f986 \U0001f986",
+    "c++ c# #tag user@host --force 1.2.3 a,b;c [x] {y}", "\ud800 lone", "\u202ehidden\u200b",
+)  # fmt: skip
+"""What a turn may say that quoting, tokens or lengths could trip over."""
 
 
 def said(ident: str, text: str, *, session: str = "ses_1", position: int = 1) -> tuple[Passage, ...]:
@@ -90,3 +102,86 @@ class TurnIndexSuite:
         assert nearest(index, "e", unit(1, 0)) == ["rec_t"]
         index.put_turns(SCOPE, (), path=LOG, before=mark(99), after=None, whole=True)
         assert nearest(index, "e", unit(1, 0)) in ([], None)
+
+    def test_turns_come_in_the_order_in_which_they_were_said(self, index: SearchIndex) -> None:
+        """By session and position, whatever came first, with speaker, length, marks and day; notes are none of them."""
+        index.put(SCOPE, made("n", "A heron."))
+        tell(index, ("c", "Where is the heron?", "ses_2", 1), ("b", "It left yesterday.", "ses_1", 2))
+        tell(index, ("a", "The heron is gone.", "ses_1", 1), offset=2)
+        evidence = index.turn_evidence(SCOPE, ("heron", "nowher"), (), Filters())
+        table = evidence.table
+        assert names(index, evidence) == ["rec_a", "rec_b", "rec_c"]
+        assert [table.session_names[at] for at in table.session] == ["ses_1", "ses_1", "ses_2"]
+        assert [table.speaker_names[at] for at in table.speaker] == ["Ann"] * 3
+        assert list(table.lengths) == [4, 3, 4]
+        assert list(table.is_question) == [False, False, True]
+        assert list(table.has_time) == [False, True, False]
+        assert set(table.days) == {date(2026, 1, 1).toordinal()}
+        assert list(evidence.postings) == ["heron"]
+        assert sorted(zip(*evidence.postings["heron"], strict=True)) == [(0, 1.0), (2, 1.0)]
+        assert evidence.allowed is None
+        assert evidence.cosines is None
+
+    def test_turns_that_are_gone_are_nowhere(self, index: SearchIndex) -> None:
+        """Neither in the table, nor in the postings of their words, nor beside others; the others are."""
+        tell(index, ("a", "One heron.", "ses_1", 1), ("b", "Two gulls.", "ses_1", 2))
+        assert names(index, index.turn_evidence(SCOPE, ("gull",), (), Filters())) == ["rec_a", "rec_b"]
+        index.put_turns(SCOPE, said("a", "One heron."), path=LOG, before=mark(2), after=mark(60), whole=True)
+        evidence = index.turn_evidence(SCOPE, ("heron", "gull"), (), Filters())
+        assert names(index, evidence) == ["rec_a"]
+        assert list(evidence.postings) == ["heron"]
+
+    def test_filters_and_phrases_say_which_turns_are_allowed(self, index: SearchIndex) -> None:
+        """A phrase may stand beside a turn of the same session; one that nobody has said is no condition."""
+        tell(
+            index,
+            ("a", "The grey heron.", "ses_1", 1), ("b", "It is big.", "ses_1", 2), ("c", "A heron, grey.", "ses_2", 1),
+        )  # fmt: skip
+
+        def allowed(filters: Filters, *phrases: Sequence[str]) -> list[bool] | None:
+            mask = index.turn_evidence(SCOPE, (), phrases, filters).allowed
+            return None if mask is None else list(mask)
+
+        assert allowed(Filters(session="ses_2")) == [False, False, True]
+        assert allowed(Filters(not_session="ses_2")) == [True, True, False]
+        assert allowed(Filters(), ("grey", "heron")) == [True, True, False]
+        assert allowed(Filters(not_session="ses_1"), ("grey", "heron")) == [False, False, False]
+        assert allowed(Filters(), ("blue", "heron")) is None
+
+    def test_turns_have_their_cosine(self, index: SearchIndex) -> None:
+        """Those with a vector of this model; of another one there is none, and that is said."""
+        tell(index, ("a", "One heron.", "ses_1", 1), ("b", "Two gulls.", "ses_1", 2))
+        embed(index, "e", {"rec_b": unit(0, 1)})
+        cosines = index.turn_evidence(SCOPE, (), (), Filters(), ("e", unit(0, 1))).cosines
+        assert cosines is not None
+        assert np.isnan(cosines[0])
+        assert cosines[1] == pytest.approx(1.0)
+        other = index.turn_evidence(SCOPE, (), (), Filters(), ("f", unit(0, 1)))
+        assert other.cosines is None
+        assert other.is_of_other_model
+
+    @pytest.mark.parametrize("text", ODD_TEXTS, ids=repr)
+    def test_any_text_is_taken_in_and_removed(self, index: SearchIndex, text: str) -> None:
+        """Whatever a turn says, it is whole in the index, and nothing of it is left when it goes."""
+        passages = said("t", f"heron {text}")
+        before = index.logs(SCOPE).get(LOG)
+        assert index.put_turns(SCOPE, passages, path=LOG, before=before, after=mark(9), whole=True)
+        terms = tuple(dict.fromkeys(analyse(f"heron {text}").terms))
+        assert set(index.turn_evidence(SCOPE, terms, (), Filters()).postings) == set(terms)
+        assert list(index.check(SCOPE)) == []
+        assert index.put_turns(SCOPE, (), path=LOG, before=mark(9), after=None, whole=True)
+        assert not index.turn_evidence(SCOPE, terms, (), Filters()).postings
+        assert list(index.check(SCOPE)) == []
+
+
+def tell(index: SearchIndex, *turns: tuple[str, str, str, int], offset: int = 0) -> None:
+    """Take made-up turns in, one after the other: id, text, session, position."""
+    for at, (ident, text, session, position) in enumerate(turns, offset):
+        before = index.logs(SCOPE).get(LOG)
+        passages = said(ident, text, session=session, position=position)
+        assert index.put_turns(SCOPE, passages, path=LOG, before=before, after=mark(at + 1))
+
+
+def names(index: SearchIndex, evidence: TurnEvidence) -> list[str]:
+    """Return the ids of the turns of a table, in its order."""
+    return [item.passage.record.id for item in index.fetch(SCOPE, [int(key) for key in evidence.table.keys])]
