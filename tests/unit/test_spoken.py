@@ -26,10 +26,11 @@ Said = tuple[str, str, str]
 def told(*turns: Said, day: int = MAY, cosines: Sequence[float] | None = None) -> TurnEvidence:
     """What an index would know of these turns, for any question."""
     words = [analyse(text) for *_, text in turns]
-    table = TurnTable(
+    table = TurnTable.of(
         TurnColumns(
             keys=np.arange(1, len(turns) + 1, dtype=np.int64),
             sessions=[session for session, *_ in turns],
+            positions=np.arange(len(turns), dtype=np.int64),
             speakers=[speaker for _, speaker, _ in turns],
             lengths=np.array([len(found.exact) for found in words], np.float64),
             marks=np.array(
@@ -159,7 +160,7 @@ def test_sparse_neighbours_equal_the_plain_sum(turns: list[Said]) -> None:  # fm
     norms = table.norms(float(table.floored.mean()))
     rows = np.array([at for at, turn in enumerate(turns) if "ladder" in turn[2]], np.int64)
     frequency = np.ones(len(rows))
-    found, weights = table.with_neighbours((rows, frequency), norms)
+    weights, touched = table.with_neighbours((rows, frequency), norms)
     plain = np.zeros(len(turns))
     for source in rows:
         for target, turn in enumerate(turns):
@@ -172,8 +173,10 @@ def test_sparse_neighbours_equal_the_plain_sum(turns: list[Said]) -> None:  # fm
                 else:
                     share = (0.3, 0.2, 0.1)[-distance - 1]
                 plain[target] += share / norms[source]
-    assert list(found) == list(np.flatnonzero(plain))
-    assert weights == pytest.approx(plain[found])
+    assert sorted(set(touched.tolist())) == list(np.flatnonzero(plain))
+    assert weights == pytest.approx(plain)
+    scores = table.words([(2.0, (rows, frequency))], norms)
+    assert scores == pytest.approx(2.0 * 2.2 * plain / (plain + 1.2))
 
 
 @pytest.mark.parametrize(

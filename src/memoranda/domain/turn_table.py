@@ -46,10 +46,20 @@ class TurnColumns:
 
     keys: Rows
     sessions: Sequence[str]
+    positions: Rows
     speakers: Sequence[str]
     lengths: Floats
     marks: NDArray[np.int64]
     days: NDArray[np.int64]
+
+    def numbered(self, sessions: dict[str, int], speakers: dict[str, int]) -> Rows:
+        """Return the columns as rows of one array, sessions and speakers by number; new names get the next."""
+        return np.stack(
+            [
+                self.keys, _numbered(self.sessions, sessions), self.positions, _numbered(self.speakers, speakers),
+                self.lengths.astype(np.int64), self.marks, self.days,
+            ]
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +81,40 @@ class TurnEvidence:
 class TurnTable:
     """The turns of one scope, ready to be ranked."""
 
-    def __init__(self, columns: TurnColumns) -> None:
-        self.keys = columns.keys
-        self.lengths = columns.lengths
-        self.days = columns.days
-        self.session_names, self.session = _numbered(columns.sessions)
-        self.speaker_names, self.speaker = _numbered(columns.speakers)
-        self.is_question = (columns.marks & SHORT_QUESTION) > 0
-        self.has_time = (columns.marks & TIME_WORD) > 0
-        self._order = np.argsort(self.keys)
+    def __init__(self, values: Rows, sessions: tuple[str, ...], speakers: tuple[str, ...]) -> None:
+        self._values = values
+        self.session_names, self.speaker_names = sessions, speakers
+        self.keys, self.session, self.positions, self.speaker, lengths, marks, self.days = values
+        self.lengths: Floats = lengths.astype(np.float64)
+        self.is_question = (marks & SHORT_QUESTION) > 0
+        self.has_time = (marks & TIME_WORD) > 0
+        self._order = np.argsort(self.keys, kind="stable")
+
+    @classmethod
+    def of(cls, columns: TurnColumns) -> TurnTable:
+        """Return a table of these turns."""
+        sessions: dict[str, int] = {}
+        speakers: dict[str, int] = {}
+        values = columns.numbered(sessions, speakers)
+        return cls(values, tuple(sessions), tuple(speakers))
+
+    def extended(self, columns: TurnColumns) -> TurnTable | None:
+        """Return the table with turns that came since; None where one belongs among those that are there.
+
+        The turns are in the order of sessions and positions.
+        """
+        sessions = {name: number for number, name in enumerate(self.session_names)}
+        speakers = {name: number for number, name in enumerate(self.speaker_names)}
+        last = self.session_names[-1] if self.session_names else ""
+        if any(name not in sessions and name < last for name in columns.sessions):
+            return None
+        added = columns.numbered(sessions, speakers)
+        at = np.searchsorted(self.session, added[1], side="right")
+        known = at > 0
+        known[known] = self.session[at[known] - 1] == added[1][known]
+        if (self.positions[at[known] - 1] > columns.positions[known]).any():
+            return None
+        return TurnTable(np.insert(self._values, at, added, axis=1), tuple(sessions), tuple(speakers))
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -96,7 +131,7 @@ class TurnTable:
     @cached_property
     def floored(self) -> Floats:
         """Lengths in words, no less than the floor."""
-        return np.maximum(self.lengths, float(LENGTH_FLOOR))
+        return np.asarray(np.maximum(self.lengths, LENGTH_FLOOR), np.float64)
 
     @cached_property
     def session_words(self) -> Floats:
@@ -105,7 +140,7 @@ class TurnTable:
 
     @cached_property
     def _need(self) -> Floats:
-        return np.minimum(1.0, EXPLAINS_ITSELF / np.maximum(self.lengths, 1))
+        return np.asarray(np.minimum(1.0, EXPLAINS_ITSELF / np.maximum(self.lengths, 1)), np.float64)
 
     @cached_property
     def _near(self) -> list[tuple[Floats, Floats]]:
@@ -125,26 +160,32 @@ class TurnTable:
         """Return the length norm of each turn, where `mean` is that of the floored lengths of all turns asked."""
         return 1 - B + B * self.floored / max(mean, 1.0)
 
-    def with_neighbours(self, postings: Postings, norms: Floats) -> Postings:
-        """Return the rows that hold a term, or stand beside one that does, and its weighted frequency there."""
+    @cached_property
+    def _left(self) -> tuple[Rows, Rows]:
+        """How many turns of the same session stand before each turn, and after it."""
+        sizes = np.bincount(self.session, minlength=len(self.session_names))
+        first = np.concatenate(([0], np.cumsum(sizes)))[:-1]
+        before = np.arange(len(self)) - first[self.session]
+        return before, sizes[self.session] - 1 - before
+
+    def with_neighbours(self, postings: Postings, norms: Floats) -> tuple[Floats, Rows]:
+        """Return the weighted frequency of a term in every turn, and the turns where it is not 0, some twice."""
         rows, counts = postings
         own = counts / norms[rows]
         weights = np.zeros(len(self))
         weights[rows] = own
         touched = [rows]
-        for at, (before, after) in enumerate(zip(BEFORE, AFTER, strict=True), 1):
-            for step, share in ((at, before), (-at, after)):
-                target = rows + step
-                inside = (target >= 0) & (target < len(self))
-                source, target = rows[inside], target[inside]
-                same = self.session[source] == self.session[target]
-                source, target, gain = source[same], target[same], own[inside][same] * share
-                if step == 1:
-                    gain = np.where(self.is_question[source], gain / share * ANSWERED, gain)
-                weights[target] += gain * self._need[target]
+        before, after = self._left
+        answered = np.where(self.is_question[rows], ANSWERED, BEFORE[0])
+        for at, (share_before, share_after) in enumerate(zip(BEFORE, AFTER, strict=True), 1):
+            for step, room, share in (
+                (at, after[rows], answered if at == 1 else share_before), (-at, before[rows], share_after),
+            ):  # fmt: skip
+                inside = room >= at
+                target = rows[inside] + step
+                weights[target] += (own * share)[inside] * self._need[target]
                 touched.append(target)
-        found = np.unique(np.concatenate(touched))
-        return found, weights[found]
+        return weights, np.concatenate(touched)
 
     def around(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which turns are among these or beside one of them."""
@@ -160,8 +201,13 @@ class TurnTable:
         """Return BM25 of every turn with its neighbours' words; `postings` come with their inverse frequency."""
         scores = np.zeros(len(self))
         for weight, held in postings:
-            rows, counts = self.with_neighbours(held, norms)
-            scores[rows] += weight * counts * (K1 + 1) / (counts + K1)
+            counts, rows = self.with_neighbours(held, norms)
+            if len(rows) > len(self):
+                scores += weight * (K1 + 1) * (counts / (counts + K1))
+            else:  # what is set twice is set to the same
+                gained, found = np.zeros(len(self)), counts[rows]
+                gained[rows] = weight * (K1 + 1) * (found / (found + K1))
+                scores += gained
         return scores
 
     def sessions(self, postings: Sequence[Postings]) -> Floats:
@@ -192,14 +238,12 @@ class TurnTable:
 def empty_table() -> TurnTable:
     """Return a table without turns."""
     none = np.empty(0, np.int64)
-    return TurnTable(TurnColumns(none, (), (), np.empty(0), none, none))
+    return TurnTable.of(TurnColumns(none, (), none, (), np.empty(0), none, none))
 
 
-def _numbered(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """Return each name once, and the number of every entry's name."""
-    numbers: dict[str, int] = {}
-    found = np.fromiter((numbers.setdefault(name, len(numbers)) for name in names), np.int64, len(names))
-    return tuple(numbers), found
+def _numbered(names: Sequence[str], numbers: dict[str, int]) -> Rows:
+    """Return the number of each name; names that have none get the next."""
+    return np.fromiter((numbers.setdefault(name, len(numbers)) for name in names), np.int64, len(names))
 
 
 def inverse_frequency(turns: int, holding: int) -> float:

@@ -49,10 +49,11 @@ def evidence_of(
 def _table_of(turns: Sequence[Passage], keys: Sequence[int]) -> TurnTable:
     """Return passages of turns, in the order of sessions, positions and parts, as a table."""
     lengths = [len(analyse(passage.text).exact) for passage in turns]
-    return TurnTable(
+    return TurnTable.of(
         TurnColumns(
             keys=np.array(keys, np.int64),
             sessions=[passage.turn.session for passage in turns if passage.turn],
+            positions=np.array([passage.turn.position for passage in turns if passage.turn], np.int64),
             speakers=[passage.turn.speaker or passage.turn.role for passage in turns if passage.turn],
             lengths=np.array(lengths, np.float64),
             marks=np.array(

@@ -122,6 +122,20 @@ class TurnIndexSuite:
         assert evidence.allowed is None
         assert evidence.cosines is None
 
+    def test_a_turn_that_comes_later_has_its_place(self, index: SearchIndex) -> None:
+        """At the end of its session, before its time in one, or in a session of its own: as if all had come at once."""
+        tell(index, ("b", "Second.", "ses_2", 2), ("d", "Fourth.", "ses_4", 1))
+        order = [("c", "ses_2", 3), ("e", "ses_5", 1), ("a", "ses_1", 1), ("bb", "ses_2", 1), ("f", "ses_5", 2)]
+        expected = {"rec_b": ("ses_2", 2), "rec_d": ("ses_4", 1)}
+        for at, (ident, session, position) in enumerate(order, 2):
+            assert len(names(index, index.turn_evidence(SCOPE, (), (), Filters()))) == at
+            tell(index, (ident, f"Later {ident}.", session, position), offset=at)
+            expected[f"rec_{ident}"] = (session, position)
+            table = index.turn_evidence(SCOPE, (), (), Filters()).table
+            found = [table.session_names[number] for number in table.session]
+            assert list(zip(found, table.positions, strict=True)) == sorted(expected.values())
+        assert names(index, index.turn_evidence(SCOPE, (), (), Filters())) == sorted(expected, key=expected.__getitem__)
+
     def test_turns_that_are_gone_are_nowhere(self, index: SearchIndex) -> None:
         """Neither in the table, nor in the postings of their words, nor beside others; the others are."""
         tell(index, ("a", "One heron.", "ses_1", 1), ("b", "Two gulls.", "ses_1", 2))

@@ -1,3 +1,4 @@
+# ruff: noqa: S608 - names of tables and columns are constants of this package; values are bound
 """The turns of an index as arrays, and the postings of their words; loaded when a scope with turns is searched."""
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from memoranda.domain.query import Filters
 from memoranda.domain.turn_table import Floats, Postings, TurnColumns, TurnEvidence, TurnTable, empty_table
 from memoranda.ports import Vector
 
+_COLUMNS = "SELECT key, origin, position, length, speaker, marks, path FROM current"
+_ALL = f"{_COLUMNS} INDEXED BY current_turns WHERE origin <> 'note' ORDER BY origin, position, part, key"
+_NEWER = f"{_COLUMNS} WHERE origin <> 'note' AND key > ? ORDER BY origin, position, part, key"
 _DAY_LENGTH = len("2026-01-31")
 
 
@@ -42,33 +46,38 @@ def evidence(
 
 
 def _table(handle: Handle) -> TurnTable:
-    """Return the scope's turns, read again where the index has changed."""
+    """Return the scope's turns; where the index has changed, what came since is read, or all where turns went."""
     generation = handle.generation()
     known, table = handle.turns
     if table is None or known != generation:
-        table = _loaded(handle.connection)
+        table = (table and _grown(handle.connection, table)) or TurnTable.of(_read(handle.connection))
         handle.turns = (generation, table)
     return table
 
 
-def _loaded(connection: apsw.Connection) -> TurnTable:
-    rows = connection.execute(
-        "SELECT key, origin, length, speaker, marks, path FROM current WHERE origin <> 'note' "
-        "ORDER BY origin, position, part, key"
-    ).fetchall()
-    if not rows:
-        return empty_table()
-    keys, origins, lengths, speakers, marks, paths = zip(*rows, strict=True)
+def _grown(connection: apsw.Connection, table: TurnTable) -> TurnTable | None:
+    """Return the table with the turns that came since; None where any went, or belongs among those before."""
+    count = int(connection.execute("SELECT count(*) FROM current WHERE origin <> 'note'").get)
+    if count == len(table):
+        newest = connection.execute("SELECT max(key) FROM current WHERE origin <> 'note'").get
+        return table if not count or newest == int(table.keys.max()) else None
+    columns = _read(connection, after=int(table.keys.max(initial=0)))
+    return table.extended(columns) if count == len(table) + len(columns.keys) else None
+
+
+def _read(connection: apsw.Connection, after: int = -1) -> TurnColumns:
+    """Return the turns of which the key is greater than `after`; database and index are of one scope."""
+    rows = connection.execute(_ALL if after < 0 else _NEWER, () if after < 0 else (after,)).fetchall()
+    keys, origins, positions, lengths, speakers, marks, paths = zip(*rows, strict=True) if rows else ((),) * 7
     days = {path: _day(path) for path in set(paths)}
-    return TurnTable(
-        TurnColumns(
-            keys=np.array(keys, np.int64),
-            sessions=[session_of(origin) for origin in origins],
-            speakers=speakers,
-            lengths=np.array(lengths, np.float64),
-            marks=np.array(marks, np.int64),
-            days=np.array([days[path] for path in paths], np.int64),
-        )
+    return TurnColumns(
+        keys=np.array(keys, np.int64),
+        sessions=[session_of(origin) for origin in origins],
+        positions=np.array(positions, np.int64),
+        speakers=speakers,
+        lengths=np.array(lengths, np.float64),
+        marks=np.array(marks, np.int64),
+        days=np.array([days[path] for path in paths], np.int64),
     )
 
 
@@ -101,7 +110,7 @@ def _allowed(
     allowed: NDArray[np.bool_] | None = None
     if filters != Filters(valid_at=filters.valid_at, sources=filters.sources):
         where, values = conditions(filters)
-        query = f"SELECT p.key FROM current p WHERE p.scope = :scope AND p.origin <> 'note'{where}"  # noqa: S608
+        query = f"SELECT p.key FROM current p WHERE p.scope = :scope AND p.origin <> 'note'{where}"
         allowed = _mask(table, handle.connection.execute(query, {**values, "scope": str(handle.scope)}))
     if phrases:
         holding = table.around(_mask(table, phrase_keys(handle.connection, phrases)))
