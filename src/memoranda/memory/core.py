@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memoranda.domain.block import CoreBlock
-from memoranda.domain.operation import Batch, EditBlock
+from memoranda.domain.operation import Batch, EditBlock, check_operation
 from memoranda.domain.outcome import BatchOutcome
 from memoranda.errors import InvalidInput
 from memoranda.memory.handle import Handle
@@ -32,6 +32,7 @@ class CoreMemory(Handle):
 
     def _edit(self, operation: EditBlock, tool: str) -> BatchOutcome:
         self._guard()
+        check_operation(operation)
         scope = core_blocks.scope_of(self._parts.stores, self._agent_id(), operation.label)
         batch = Batch(
             self.viewer.principal, scope, (operation,), "block", self._provenance(tool),
