@@ -19,7 +19,7 @@ class CoreMemory(Handle):
         return core_blocks.blocks(self._parts.stores, self._agent_id())
 
     def core_append(self, block: str, text: str) -> BatchOutcome:
-        """Add text at the end of a block: as the next item of its list, else as a paragraph."""
+        """Add text at the end of a block: an item joins the list that is there, all else is a paragraph."""
         return self._edit(EditBlock(block, "append", text), "core_memory_append")
 
     def core_replace(self, block: str, old: str, new: str) -> BatchOutcome:

@@ -128,7 +128,12 @@ def session_say(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What was said; - reads standard input.")],
     *,
     speaker: Annotated[str, typer.Option("--speaker", metavar="NAME", help="Who said it.")] = "",
-    at: Annotated[str, typer.Option("--at", metavar="TIME", help="When it was said (ISO 8601), if not now.")] = "",
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at", metavar="TIME", help="When it was said, if not now (ISO 8601; without an offset your time zone)."
+        ),
+    ] = "",
     agent: AgentId = None,
     home: Home = None,
     as_json: AsJson = False,
