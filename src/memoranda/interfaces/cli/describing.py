@@ -16,8 +16,12 @@ Known = Annotated[Epistemic | None, typer.Option("--epistemic", help="How it is 
 Evidence = Annotated[
     list[str] | None, typer.Option("--evidence", metavar="REF", help="A record or session that shows it; repeatable.")
 ]
-ValidFrom = Annotated[str, typer.Option("--valid-from", metavar="TIME", help="Since when it is true (ISO 8601).")]
-ValidTo = Annotated[str, typer.Option("--valid-to", metavar="TIME", help="Until when it is true (ISO 8601).")]
+ValidFrom = Annotated[
+    str, typer.Option("--valid-from", metavar="TIME", help="Since when it is true (ISO 8601; UTC without an offset).")
+]
+ValidTo = Annotated[
+    str, typer.Option("--valid-to", metavar="TIME", help="Until when it is true (ISO 8601; UTC without an offset).")
+]
 
 
 def described(
