@@ -30,8 +30,8 @@ class Filters:
     """Conditions of the search itself, never applied afterwards. Empty means no condition.
 
     Times are ISO 8601, UTC where they have no offset; `valid_at` defaults to now when the search runs. `tags` must all
-    be present. `path` is an exact workspace path such as `memory/notes.md`. Without `sources` all are searched; `session` and
-    `not_session` are ids of sessions, whose turns alone, or not, are looked at.
+    be present. `path` is an exact workspace path such as `memory/notes.md`. Without `sources` all are searched;
+    `session` and `not_session` are ids of sessions, whose turns alone, or not, are looked at.
     """
 
     kinds: frozenset[Kind] = frozenset()
