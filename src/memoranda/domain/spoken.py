@@ -6,23 +6,24 @@ Every weight is an addend of the score; the best turn's words and meaning are 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.domain.days_asked import Named, days_asked
 from memoranda.domain.scope import Scope
-from memoranda.domain.turn_marks import DaysAsked, asks_when, days_asked
+from memoranda.domain.turn_marks import asks_when
 from memoranda.domain.turn_table import Floats, TurnEvidence, inverse_frequency
 from memoranda.domain.words import ParsedQuery, analyse
 
 DATE_WEIGHT, TIME_WEIGHT, SPEAKER_WEIGHT, QUESTION_WEIGHT, SESSION_WEIGHT = 0.5, 0.15, 0.07, -0.1, 0.15
 
 
-_SPEAKER, _DAY = "said by who is named", "of the day or month named"
-_ANSWERS = (_SPEAKER, _DAY)
+SPEAKER, DAY = "said by who is named", "of the day or month named"
+_ANSWERS = (SPEAKER, DAY)
 """What makes a turn an answer though it holds no word of the question."""
 
 
@@ -36,6 +37,7 @@ class Asked:
     text: str
     terms: tuple[str, ...]
     speaker: str
+    days: tuple[Named, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +53,18 @@ class Spoken:
     total: Floats
 
 
-def asked_of(text: str, words: ParsedQuery, evidence: Iterable[TurnEvidence]) -> Asked:
-    """Return what a question asks for. The names of people who speak are no words of it: they tell who."""
+def asked_of(text: str, words: ParsedQuery, evidence: Iterable[TurnEvidence], today: date | None = None) -> Asked:
+    """Return what a question asks for; days that count from now need `today`, in the user's zone.
+
+    The names of people who speak are no words of it: they tell who.
+    """
     names = {name for item in evidence for name in item.table.speaker_names}
     tokens = {name: frozenset(analyse(name).exact) for name in names}
     said = set(analyse(text).exact)
     named = sorted(name for name in names if not said.isdisjoint(tokens[name]))
     of_names = {term for name in named for term in analyse(name).terms}
     terms = tuple(term for term in words.spoken if term not in of_names) or words.spoken
-    return Asked(text, terms, named[0] if len(named) == 1 else "")
+    return Asked(text, terms, named[0] if len(named) == 1 else "", days_asked(text, today))
 
 
 def scored(asked: Asked, evidence: Mapping[Scope, TurnEvidence], weight: float) -> dict[Scope, Spoken]:
@@ -114,19 +119,18 @@ def _addends(asked: Asked, item: TurnEvidence) -> dict[str, Floats]:
     if best > 0:
         found["words of the whole session"] = SESSION_WEIGHT * (sessions / best)[table.session]
     if asked.speaker in table.speaker_names:
-        found[_SPEAKER] = SPEAKER_WEIGHT * _is(table.speaker, table.speaker_names.index(asked.speaker))
+        found[SPEAKER] = SPEAKER_WEIGHT * _is(table.speaker, table.speaker_names.index(asked.speaker))
     if asks_when(asked.text):
         found["tells a time"] = TIME_WEIGHT * table.has_time
-    days = days_asked(asked.text)
-    if days:
-        found[_DAY] = DATE_WEIGHT * _fit(days, table.days)
+    if asked.days:
+        found[DAY] = DATE_WEIGHT * _fit(asked.days, table.days)
     return found
 
 
-def _fit(days: DaysAsked, numbers: NDArray[np.int64]) -> Floats:
+def _fit(days: Sequence[Named], numbers: NDArray[np.int64]) -> Floats:
     """Return how well each turn's day fits; each day is looked at once."""
     known, at = np.unique(numbers, return_inverse=True)
-    fits = [days.fits(date.fromordinal(int(number))) if number else 0.0 for number in known]
+    fits = [max(one.fits(date.fromordinal(int(number))) for one in days) if number else 0.0 for number in known]
     return np.asarray(np.array(fits, np.float64)[at])
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from datetime import date
 
 SHORT_QUESTION, TIME_WORD = 1, 2
 """Bits: a short question; a word that tells when something was."""
@@ -16,12 +14,18 @@ _ASIDE = re.compile(r"\s*\[[^\]]*\]\s*$")
 _TIME = re.compile(
     r"\b(yesterday|today|tonight|tomorrow|last|next|ago|this (?:morning|weekend)|weekend|week|month|year|recently|just"
     r"|since|the other day|20\d\d|mon|tues|wednes|thurs|fri|satur|sun)(?:day)?\b"
-    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b",
+    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
+    r"|\b(?:gestern|heute|morgen|letzten?|letztes|nächsten?|nächstes|vor \w+ \w+en|woche|monat|jahr|neulich|seit)\b"
+    r"|\b(?:hier|aujourd'hui|demain|dernière?|prochaine?|semaine|mois|année|récemment|depuis)\b"
+    r"|\b(?:ayer|hoy|mañana|pasad[oa]|próxim[oa]|semana|mes|año|recientemente|desde)\b"
+    r"|\d+[年月日]|[今昨明去][天年日]|[上下先来今][周週月]|星期|曜日",
     re.IGNORECASE,
 )
 _ASKS_WHEN = re.compile(
     r"^\s*(when|what (date|day|month|year|time)|how long|how often|how many (days|weeks|months|years)"
-    r"|which (month|year|day|week))\b",
+    r"|which (month|year|day|week)"
+    r"|wann|seit wann|wie lange|wie oft|an welchem tag|quand|depuis quand|combien de (temps|jours)"
+    r"|¿?cuándo|¿?desde cuándo|¿?cuánto tiempo)\b|什么时候|何时|哪天|哪一天|いつ|何日|何月",
     re.IGNORECASE,
 )
 
@@ -35,38 +39,3 @@ def marks_of(text: str, words: int) -> int:
 def asks_when(question: str) -> bool:
     """Whether a question asks for a time."""
     return bool(_ASKS_WHEN.search(question))
-
-
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december",
-)  # fmt: skip
-_MAY = re.compile(r"\b(?:in|of|on|\d+) may\b|\bmay,? \d")
-
-
-@dataclass(frozen=True, slots=True)
-class DaysAsked:
-    """The months, and the day of the month, that a question names; 0 for no day."""
-
-    months: frozenset[int]
-    day: int = 0
-
-    def __bool__(self) -> bool:
-        return bool(self.months)
-
-    def fits(self, day: date) -> float:
-        """Return 0 for another month, 1 for this, 2 where the day fits too."""
-        if day.month not in self.months:
-            return 0.0
-        return 2.0 if day.day == self.day else 1.0
-
-
-def days_asked(question: str) -> DaysAsked:
-    """Return the days that a question names."""
-    text = question.lower()
-    found = [name for name in _MONTHS if re.search(rf"\b{name}\b", text) and (name != "may" or _MAY.search(text))]
-    if not found:
-        return DaysAsked(frozenset())
-    name = found[0]
-    day = re.search(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {name}\b|\b{name} (\d{{1,2}})(?:st|nd|rd|th)?\b", text)
-    return DaysAsked(frozenset(_MONTHS.index(one) + 1 for one in found), int(day[1] or day[2]) if day else 0)

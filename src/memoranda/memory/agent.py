@@ -141,7 +141,9 @@ class Agent(Recorder, CoreMemory, Recollection):
             clock_now=stores.clock.now,
             locate=reading.Places(stores).locate,
             past=Past(stores.ledger.believed, partial(rejected, stores), partial(hides, stores)),
-            turns=Turns(partial(episodes.locate, stores), partial(hides, stores)),
+            turns=Turns(
+                partial(episodes.locate, stores), partial(hides, stores), lambda: stores.zone().day(stores.clock.now())
+            ),
         )
 
     def context(self, query: str = "", *, session: Session | None = None) -> Context:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from memoranda.domain import ranking
 from memoranda.domain.access import is_bound_by_rejection
@@ -32,11 +33,12 @@ CHARACTERS_PER_TOKEN = 4
 class Turns:
     """What the log knows of turns: the line where one stands now (None where it is gone), and what no model sees again.
 
-    `hides` says whether a text says what a person has rejected.
+    `hides` says whether a text says what a person has rejected, `today` which day it is for the user.
     """
 
     locate: Callable[[Passage], tuple[int, int] | None]
     hides: Callable[[Scope, str], bool]
+    today: Callable[[], date]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,8 @@ def recall(
     else:
         pooled = ranking.pooled(statistics.values())
         pool = _candidates(
-            index, scopes, query, filters=filters, words=words, statistics=pooled, meaning=meaning, journal=journal
+            index, scopes, query, filters=filters, words=words, statistics=pooled, meaning=meaning, journal=journal,
+            today=turns.today() if turns else None,
         )  # fmt: skip
         candidates, meaning = pool.candidates, pool.meaning
         ranked = _fused(pool, query, now)
@@ -212,6 +215,7 @@ def _candidates(
     statistics: TextStatistics,
     meaning: _Meaning | None,
     journal: Journal,
+    today: date | None,
 ) -> _Pool:
     """Pool the candidates of all scopes, notes and turns, each kind scored with one set of statistics.
 
@@ -224,7 +228,7 @@ def _candidates(
     if statistics.turns and filters.sources != {"note"}:
         from memoranda.services import recall_turns  # noqa: PLC0415 - numpy costs 0.15 s of every start
 
-        said = recall_turns.turn_candidates(index, scopes, query, words, filters.of("turn"), asked)
+        said = recall_turns.turn_candidates(index, scopes, query, words, filters.of("turn"), asked, today)
         found, lowest, others = list(said.found), said.lowest, set(said.others)
     if statistics.turns < statistics.passages and filters.sources != {"turn"}:
         of_notes = filters.of("note") if statistics.turns else filters

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 
 from memoranda.domain import spoken
 from memoranda.domain.query import Filters, Query
-from memoranda.domain.ranking import Candidate, coverage
+from memoranda.domain.ranking import MIN_COVERAGE, Candidate, coverage
 from memoranda.domain.scope import Scope
 from memoranda.domain.spoken import Spoken
 from memoranda.domain.turn_table import TurnEvidence
@@ -36,15 +37,18 @@ def turn_candidates(
     words: ParsedQuery,
     filters: Filters,
     meaning: tuple[str, Vector, float] | None,
+    today: date | None,
 ) -> TurnCandidates:
     """Return the turns that answer best, over all scopes; `meaning` is identity, vector and the vectors' share.
+
+    `today` is the day for the user, for questions that count from it.
 
     Raises:
         BackendError: the index failed.
     """
     near = meaning[:2] if meaning else None
     evidence = {scope: index.turn_evidence(scope, words.spoken, words.phrases, filters, near) for scope in scopes}
-    asked = spoken.asked_of(query.text, words, evidence.values())
+    asked = spoken.asked_of(query.text, words, evidence.values(), today)
     scores = spoken.scored(asked, evidence, meaning[2] if meaning else 0.0)
     found: list[Candidate] = []
     for scope, rows in _best(scores, evidence, query).items():
@@ -53,15 +57,17 @@ def turn_candidates(
             row, item = by_key[indexed.key], scores[scope]
             cosines = evidence[scope].cosines
             cosine = None if cosines is None or np.isnan(cosines[row]) else float(cosines[row])
+            addends = {label: float(values[row]) for label, values in item.addends.items() if values[row]}
+            covered = coverage(words, indexed)  # a turn of the day that is asked for is about the question
             found.append(
                 Candidate(
                     scope=scope,
                     indexed=indexed,
                     keyword=float(item.words[row]),
-                    coverage=coverage(words, indexed),
+                    coverage=max(covered, MIN_COVERAGE) if addends.get(spoken.DAY) else covered,
                     cosine=cosine,
                     nearness=None if item.meaning is None else float(item.meaning[row]),
-                    addends=tuple((label, float(values[row])) for label, values in item.addends.items() if values[row]),
+                    addends=tuple(addends.items()),
                 )
             )
     lowest = [float(item.meaning.min()) for item in scores.values() if item.meaning is not None and len(item.meaning)]
