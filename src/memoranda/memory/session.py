@@ -284,6 +284,7 @@ class Session(Agent):
     def new(self, key: str) -> Session:
         """End this conversation and begin another under another key; one that goes on under that key ends too."""
         audience, is_open = self.audience, key in [state.key for state in self.sessions()]
+        sessions.check_opening(self._parts.stores, key, audience)
         self.close()
         made = Session.begin(self._parts, self.viewer, key, audience)
         if is_open and made.id != self.id and key != self.key:

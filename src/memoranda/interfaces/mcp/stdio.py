@@ -57,15 +57,20 @@ async def _pass_on(
 
 
 def unreadable(error: ValidationError) -> types.JSONRPCError | None:
-    """Return the answer to a line that is no message for the SDK; None where it names no request to answer."""
-    line = error.errors(include_url=False, include_context=False)[0]["input"]
+    """Return the answer to a request that Python reads as JSON and the SDK does not: it holds half of a surrogate pair.
+
+    None for every other line: it names no request to answer, or is no message of the protocol.
+    """
+    found = error.errors(include_url=False, include_context=False)[0]
+    if found["type"] != "json_invalid":
+        return None
     try:
-        request = json.loads(line) if isinstance(line, str) else line
-    except (ValueError, RecursionError):
+        request = json.loads(found["input"])
+    except (ValueError, TypeError, RecursionError):
         return None
     name = request.get("id") if isinstance(request, dict) and "method" in request else None
     if type(name) not in (str, int) or not is_unicode(str(name)):
         return None
-    why = "it holds half of a surrogate pair, which is no Unicode" if isinstance(line, str) else "it is no JSON-RPC"
-    problem = types.ErrorData(code=types.INVALID_REQUEST, message=f"this request cannot be read: {why}")
+    why = "this request cannot be read: it holds half of a surrogate pair, which is no Unicode"
+    problem = types.ErrorData(code=types.INVALID_REQUEST, message=why)
     return types.JSONRPCError(jsonrpc="2.0", id=name, error=problem)
