@@ -71,10 +71,7 @@ def recall(
     scopes = [scope for scope, counted in statistics.items() if counted.passages]
     if len(query.text) > MAX_QUERY_CHARS:
         journal.notes.append(f"question cut at {MAX_QUERY_CHARS} characters")
-    meaning = None
-    if scopes:
-        held = lambda: frozenset(filter(None, (index.state(scope).embedder for scope in scopes)))  # noqa: E731
-        meaning = meaning_of(query, words, embedder, journal, held)
+    meaning = meaning_of(query, words, embedder, journal, _held(index, scopes)) if scopes else None
     journal.step("question")
     if not query.text.strip():
         candidates = _newest(index, scopes, query, filters)
@@ -101,6 +98,11 @@ def recall(
     journal.step("files")
     trace = _trace(query, words, scopes, meaning, candidates, journal)
     return RecallResult(hits=hits, mode=_mode(meaning), trace=trace, relevant=relevant)
+
+
+def _held(index: SearchIndex, scopes: Sequence[Scope]) -> Callable[[], frozenset[str]]:
+    """Return what tells the identities whose vectors answer in these scopes."""
+    return lambda: frozenset(index.state(scope).embedder for scope in scopes) - {""}
 
 
 def _of_sessions(

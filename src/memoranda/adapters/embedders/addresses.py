@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import ipaddress
 from urllib.parse import urlsplit, urlunsplit
 
 from memoranda.errors import ConfigurationError
 
-_LOOPBACK = ("localhost", "127.", "::1")
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is this machine."""
+    name = host.lower().strip("[]")
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
 
 
 def endpoint(base_url: str, *, path: str, ending: str) -> str:
@@ -15,12 +23,12 @@ def endpoint(base_url: str, *, path: str, ending: str) -> str:
     Raises:
         ConfigurationError: it is no http or https address, or holds a user, a query or a fragment.
     """
-    parts = urlsplit(_with_scheme(base_url.strip()))
     try:
-        wrong = not parts.hostname or parts.port == 0
+        parts = urlsplit(_with_scheme(base_url.strip()))
+        wrong = not parts.hostname or parts.port == 0 or any(mark in base_url for mark in "@?#\\ \t\r\n")
     except ValueError:
-        wrong = True
-    if wrong or parts.scheme not in ("http", "https") or "@" in parts.netloc or parts.query or parts.fragment:
+        parts, wrong = urlsplit(""), True
+    if wrong or parts.scheme not in ("http", "https"):
         raise ConfigurationError(
             "memory.base_url is no address of a server: write for example http://127.0.0.1:8080/v1, without a user "
             "and without a query; a key goes into the environment"
@@ -34,4 +42,8 @@ def _with_scheme(text: str) -> str:
     """Return an address with a scheme: https, but http on this machine."""
     if "://" in text:
         return text
-    return ("http://" if text.lower().lstrip("[").startswith(_LOOPBACK) else "https://") + text
+    try:
+        host = urlsplit(f"//{text}").hostname or ""
+    except ValueError:
+        host = ""
+    return ("http://" if is_loopback(host) else "https://") + text

@@ -15,6 +15,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from memoranda.adapters.embedders.addresses import is_loopback
 from memoranda.errors import BackendError, MissingExtra
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 MAX_ANSWER_BYTES = 512 * 1024 * 1024
 """Larger answers are refused; the result of a batch of 50,000 texts can have some hundred megabytes."""
 FIRST_PAUSE = 0.5
-"""Seconds before the second attempt; doubled each time, with as much again by chance."""
+"""Seconds before the second attempt at most, by chance; the bound doubles each time."""
 LONGEST_PAUSE = 8.0
 
 _TOO_MANY, _SERVER_FAILED = 429, 500
@@ -73,6 +74,7 @@ class JsonClient:
     def __init__(self, name: str, url: str, *, key: str = "") -> None:
         self.source = f"{name} at {urlsplit(url).netloc}"
         """What errors call it."""
+        self._local = is_loopback(urlsplit(url).hostname or "")
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client: httpx2.Client | None = None
 
@@ -125,7 +127,8 @@ class JsonClient:
             except ImportError as error:
                 raise MissingExtra("remote", "an embedder behind HTTP") from error
 
-            self._client = httpx2.Client(headers=self._headers)
+            # A proxy of the environment is for the outside; what runs on this machine is asked itself.
+            self._client = httpx2.Client(headers=self._headers, trust_env=not self._local)
             weakref.finalize(self, self._client.close)
         return self._client
 
@@ -191,7 +194,7 @@ def _pause() -> tenacity.wait.WaitBaseT:
     """Return how long to wait: what the server asked for, else longer each time."""
     import tenacity  # noqa: PLC0415 - as above
 
-    growing = tenacity.wait_exponential_jitter(initial=FIRST_PAUSE, max=LONGEST_PAUSE, jitter=FIRST_PAUSE)
+    growing = tenacity.wait_random_exponential(multiplier=FIRST_PAUSE, max=LONGEST_PAUSE)
 
     def pause(state: tenacity.RetryCallState) -> float:
         failed = state.outcome.exception() if state.outcome else None
