@@ -167,7 +167,8 @@ class _Handler(BaseHTTPRequestHandler):
         state, batch = self.state, self.state.batches.get(name)
         if batch is None or not state.is_done or batch["status"] != "in_progress":
             return batch
-        good, bad = [], []
+        good: list[str] = []
+        bad: list[str] = []
         for number, line in enumerate(state.files[batch["input_file_id"]].decode().splitlines()):
             asked = json.loads(line)
             failed = state.bad_line(number)

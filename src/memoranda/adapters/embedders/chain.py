@@ -1,7 +1,7 @@
 """Several embedders in a row: the next is asked where one fails, and one that keeps failing is left alone for a while.
 
 The circuit breaker is our own: of the libraries that were looked at one holds a lock while it calls and one is untyped
-(docs/decisions/0020-embedders-behind-http.md).
+(docs/decisions/0021-embedders-behind-http.md).
 """
 
 from __future__ import annotations
