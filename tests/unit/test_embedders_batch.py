@@ -157,7 +157,7 @@ def test_a_batch_that_vanished_is_forgotten(server: EmbeddingServer, tmp_path: P
     server.is_done = False
     opened(server, tmp_path).embed_bulk(TEXTS)
     server.batches.clear()
-    with pytest.raises(BackendError, match="404"):
+    with pytest.raises(BackendError, match="does not know the batch"):
         opened(server, tmp_path).embed_bulk(TEXTS)
     assert files(tmp_path) == []
     server.is_done = True

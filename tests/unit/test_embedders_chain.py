@@ -248,8 +248,26 @@ def test_addresses_are_checked_at_once() -> None:
             registry.check_addresses(wrong)
 
 
+def test_a_server_alone_has_a_circuit_too() -> None:
+    """One remote address is opened at once, left alone after three failures, and a missing extra stays what it is."""
+    settings = EmbedderSettings(base_url="http://127.0.0.1:9", query_timeout_seconds=0.2)
+    one = registry.open_chain(["custom:m"], registry.open_embedder, settings)
+    assert isinstance(one, Member)
+    failing(one, FAILURES)
+    with pytest.raises(BackendError, match="not asked for"):
+        one.embed_query("x")
+    with pytest.raises(ConfigurationError, match="OPENAI_API_KEY"):
+        registry.open_chain(["openai"], registry.open_embedder, settings=EmbedderSettings())
+
+    def missing() -> Embedder:
+        raise MissingExtra("remote", "it")
+
+    with pytest.raises(MissingExtra):
+        Member("x", missing, alone=True).embed_query("x")
+
+
 def test_one_address_is_no_chain() -> None:
-    """A single address is opened as itself, at once."""
+    """A single address on this machine is opened as itself, at once."""
     one = registry.open_chain(["hashing:64"], registry.open_embedder, EmbedderSettings())
     assert isinstance(one, HashingEmbedder)
     assert np.isclose(np.linalg.norm(one.embed_query("x")), 1.0)

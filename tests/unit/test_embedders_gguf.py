@@ -13,6 +13,7 @@ from memoranda.adapters import registry
 from memoranda.adapters.embedders import gguf
 from memoranda.adapters.embedders.gguf import GgufEmbedder
 from memoranda.adapters.embedders.minilm import MiniLMEmbedder
+from memoranda.domain.settings import EmbedderSettings
 from memoranda.errors import BackendError, ConfigurationError, MissingExtra
 from tests import gguf_model
 
@@ -81,6 +82,21 @@ def test_its_server_wants_the_key_of_the_moment(tiny: Path) -> None:
         for path in ("/tokenize", "/v1/embeddings"):
             assert client.post(model.url + path, json={"content": "x", "input": "x"}).status_code == 401
     assert model.tokens("x")
+
+
+def test_custom_speaks_with_llama_cpps_own_server(tiny: Path) -> None:
+    """A server that others wrote, llama.cpp's, gives over HTTP the vectors that it gives in the process."""
+    embedder = GgufEmbedder(tiny)
+    url = gguf._open_model(tiny.absolute(), embedder._threads).url
+    key = gguf._open_model(tiny.absolute(), embedder._threads).client._headers["Authorization"].split()[1]
+    texts = [f"text {number} about harvests" for number in range(40)]
+    behind = registry.open_embedder("custom:tiny", EmbedderSettings(base_url=url, api_key=key))
+    assert behind is not None
+    np.testing.assert_allclose(behind.embed_documents(texts), embedder.embed_documents(texts), atol=1e-5)
+    wrong = registry.open_embedder("custom:tiny", EmbedderSettings(base_url=url, api_key="another-key"))
+    assert wrong is not None
+    with pytest.raises(BackendError, match=r"401: is the key right\?"):
+        wrong.embed_query("x")
 
 
 @pytest.mark.parametrize("content", [b"", b"# Notes\n", b"GGUF", b"GGUF" + b"\xff" * 200])

@@ -199,20 +199,22 @@ def test_what_may_pass_is_tried_again(server: EmbeddingServer, fault: Fault) -> 
     """Two such failures in a row are got over, and four are an error after four attempts."""
     embedder = opened(server)
     server.faults = [fault, fault]
-    assert embedder.embed_documents(TEXTS).shape == (3, 64)
+    assert embedder.embed_documents(TEXTS * 2).shape == (6, 64)
     assert len(server.paths) == 3
     server.always = fault
     with pytest.raises(BackendError, match="custom at 127"):
-        embedder.embed_documents(TEXTS)
+        embedder.embed_documents(TEXTS * 2)
     assert len(server.paths) == 3 + 4
 
 
-def test_a_question_is_tried_twice(server: EmbeddingServer) -> None:
-    """Somebody waits for a question: after the second failure it is an error."""
+def test_a_question_and_a_few_texts_are_tried_twice(server: EmbeddingServer) -> None:
+    """Somebody waits for a question, and for a save: after the second failure it is an error."""
     embedder, server.always = opened(server), Fault(500)
     with pytest.raises(BackendError, match="status 500"):
         embedder.embed_query("x")
-    assert len(server.paths) == 2
+    with pytest.raises(BackendError, match="status 500"):
+        embedder.embed_documents(TEXTS)
+    assert len(server.paths) == 4
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 413])

@@ -56,6 +56,8 @@ def open_chain(
 ) -> Embedder | None:
     """Return the embedder of one address, or one that stands for several; each is then opened at its first use.
 
+    One that asks a server is behind a circuit, alone too: where it does not answer nobody waits for it each time.
+
     `memory.base_url` and `memory.api_key` go to one of them: the first `custom`, else the first that asks a server.
     So no key is ever sent to another provider's server.
     """
@@ -63,9 +65,13 @@ def open_chain(
     own = {
         address: settings if address == owner else replace(settings, base_url="", api_key="") for address in addresses
     }
-    if len(addresses) == 1:
+    if len(addresses) == 1 and not _is_remote(addresses[0]):
         return open_one(addresses[0], own[addresses[0]])
-    from memoranda.adapters.embedders.chain import ChainEmbedder, Member  # noqa: PLC0415 - only a chain needs it
+    from memoranda.adapters.embedders.chain import ChainEmbedder, Member  # noqa: PLC0415 - few need a circuit
+
+    if len(addresses) == 1:
+        opened = open_one(addresses[0], own[addresses[0]])
+        return Member(addresses[0], lambda: opened, alone=True) if opened else None
 
     def opener(address: str) -> Callable[[], Embedder]:
         def opened() -> Embedder:
@@ -81,9 +87,13 @@ def open_chain(
 
 def _owner(addresses: Sequence[str]) -> str:
     """Return the address that has the server and the key of the settings, "" where none asks a server."""
-    remote = [address for address in addresses if address.partition(":")[0] in _REMOTE]
+    remote = [address for address in addresses if _is_remote(address)]
     custom = [address for address in remote if address.partition(":")[0] == "custom"]
     return next(iter(custom or remote), "")
+
+
+def _is_remote(address: str) -> bool:
+    return address.partition(":")[0] in _REMOTE
 
 
 def check_addresses(addresses: Sequence[str]) -> None:

@@ -71,11 +71,13 @@ class Circuit:
 class Member:
     """One embedder of a chain: opened at its first use, behind a circuit.
 
-    Inside a chain a missing package or key is a failure like any other: BackendError.
+    Inside a chain a missing package or key is a failure like any other, BackendError; `alone` it is what it is.
     """
 
-    def __init__(self, address: str, opener: Callable[[], Embedder], circuit: Circuit | None = None) -> None:
-        self.address = address
+    def __init__(
+        self, address: str, opener: Callable[[], Embedder], circuit: Circuit | None = None, *, alone: bool = False
+    ) -> None:
+        self.address, self._alone = address, alone
         self._opener = opener
         self._circuit = circuit or Circuit(address)
         self._lock = threading.Lock()
@@ -142,6 +144,8 @@ class Member:
         try:
             yield
         except (ConfigurationError, MissingExtra, IntegrityError) as error:
+            if self._alone:
+                raise
             raise BackendError(f"{self.address} cannot be used: {error}") from error
 
 

@@ -9,7 +9,7 @@ import json
 import time
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ FIRST_PAUSE = 0.5
 """Seconds before the second attempt at most, by chance; the bound doubles each time."""
 LONGEST_PAUSE = 8.0
 
-_TOO_MANY, _SERVER_FAILED = 429, 500
+_ABSENT, _TOO_MANY, _SERVER_FAILED = 404, 429, 500
 _TRIED_AGAIN = frozenset({408, 425, _TOO_MANY})
 _ADVICE = {
     301: "set memory.base_url to where it leads", 302: "set memory.base_url to where it leads",
@@ -53,16 +53,21 @@ class Patience:
     total: float
 
 
-class _AgainError(BackendError):
-    """A failure that another attempt may mend, with the seconds that the server asked for."""
+class _AgainError(Exception):
+    """A failure that another attempt may mend, with the seconds that the server asked for; it stays in this module."""
 
-    after: float | None = None
+    def __init__(self, message: str, after: float | None = None) -> None:
+        super().__init__(message)
+        self.after = after
 
 
-class RefusedError(BackendError):
-    """Raised when a server refuses a request for good; `status` is the HTTP status."""
-
-    status = 0
+@dataclass(frozen=True, slots=True)
+class _Request:
+    method: str
+    url: str
+    timeout: float
+    content: Mapping[str, Any] = field(repr=False)
+    or_none: bool = False
 
 
 class JsonClient:
@@ -78,8 +83,8 @@ class JsonClient:
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client: httpx2.Client | None = None
 
-    def json(self, method: str, url: str, patience: Patience, *, body: object = None) -> Any:
-        """Send a JSON body and return the JSON answer.
+    def json(self, method: str, url: str, patience: Patience, *, body: object = None, or_none: bool = False) -> Any:
+        """Send a JSON body and return the JSON answer; with `or_none` None where there is nothing at that address.
 
         Raises:
             BackendError: no answer in time after all attempts, a refusal, or an answer that is no JSON.
@@ -87,7 +92,9 @@ class JsonClient:
         """
         content = b"" if body is None else json.dumps(body).encode("ascii")
         kind = {} if body is None else {"Content-Type": "application/json"}
-        answer = self.send(method, url, patience, content=content, headers=kind)
+        answer = self.send(method, url, patience, content=content, headers=kind, or_none=or_none)
+        if or_none and not answer:
+            return None
         try:
             return json.loads(answer)
         except (ValueError, RecursionError) as error:
@@ -103,8 +110,12 @@ class JsonClient:
         files: Mapping[str, tuple[str, bytes]] | None = None,
         fields: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
+        or_none: bool = False,
     ) -> bytes:
-        """Send content, or a form with files, and return the bytes of the answer; raises as `json` does."""
+        """Send content, or a form with files, and return the bytes of the answer; raises as `json` does.
+
+        With `or_none` nothing is returned where the server answers with status 404.
+        """
         try:
             import tenacity  # noqa: PLC0415 - loaded by whoever asks a server, and by nobody else
         except ImportError as error:
@@ -112,13 +123,17 @@ class JsonClient:
 
         client = self._opened()
         request = {"content": content} if files is None else {"files": dict(files), "data": dict(fields or {})}
+        ask = _Request(method, url, patience.timeout, {**request, "headers": headers}, or_none=or_none)
         attempts = tenacity.Retrying(
             stop=tenacity.stop_after_attempt(patience.attempts) | tenacity.stop_before_delay(patience.total),
             wait=_pause(),
             retry=tenacity.retry_if_exception_type(_AgainError),
             reraise=True,
         )
-        return attempts(self._once, client, method, url, patience.timeout, {**request, "headers": headers})
+        try:
+            return attempts(self._once, client, ask)
+        except _AgainError as error:
+            raise BackendError(str(error)) from error.__cause__
 
     def _opened(self) -> httpx2.Client:
         if self._client is None:
@@ -132,20 +147,22 @@ class JsonClient:
             weakref.finalize(self, self._client.close)
         return self._client
 
-    def _once(self, client: httpx2.Client, method: str, url: str, timeout: float, request: Mapping[str, Any]) -> bytes:
-        """Make one attempt; `timeout` is for all of it, however slowly the answer drips."""
+    def _once(self, client: httpx2.Client, ask: _Request) -> bytes:
+        """Make one attempt; its time is for all of it, however slowly the answer drips."""
         import httpx2  # noqa: PLC0415 - as above
 
-        until = time.monotonic() + timeout
+        until = time.monotonic() + ask.timeout
         try:
-            with client.stream(method, url, timeout=timeout, **request) as answer:
+            with client.stream(ask.method, ask.url, timeout=ask.timeout, **ask.content) as answer:
                 content = self._read(answer, until)
         except httpx2.TimeoutException as error:
-            raise _AgainError(f"{self.source} did not answer within {timeout:g} s") from error
+            raise _AgainError(f"{self.source} did not answer within {ask.timeout:g} s") from error
         except (httpx2.TransportError, httpx2.StreamError) as error:
             raise _AgainError(f"{self.source} cannot be reached: {type(error).__name__}") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
             raise BackendError(f"{self.source} cannot be asked: {type(error).__name__}") from error
+        if ask.or_none and answer.status_code == _ABSENT:
+            return b""
         if not answer.is_success:
             raise self._refusal(answer.status_code, answer.headers.get("Retry-After", ""), content)
         return content
@@ -161,18 +178,14 @@ class JsonClient:
                 raise _AgainError(f"{self.source} did not finish its answer in time")
         return b"".join(parts)
 
-    def _refusal(self, status: int, retry_after: str, content: bytes) -> BackendError:
+    def _refusal(self, status: int, retry_after: str, content: bytes) -> BackendError | _AgainError:
         code = error_code(content)
         advice = _ADVICE.get(status, "")
         named = f" ({code})" if code else ""
         message = f"{self.source} answered with status {status}{named}" + (f": {advice}" if advice else "")
         if code in _HOPELESS or not (status in _TRIED_AGAIN or status >= _SERVER_FAILED):
-            refused = RefusedError(message)
-            refused.status = status
-            return refused
-        again = _AgainError(message)
-        again.after = _seconds(retry_after)
-        return again
+            return BackendError(message)
+        return _AgainError(message, _seconds(retry_after))
 
 
 def error_code(content: bytes) -> str:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memoranda.adapters.embedders.http_client import RefusedError, known_code
+from memoranda.adapters.embedders.http_client import known_code
 from memoranda.adapters.embedders.recipes import Recipe
 from memoranda.adapters.embedders.remote import RemoteEmbedder
 from memoranda.domain.settings import EmbedderSettings
@@ -32,7 +32,7 @@ _ENDPOINT = "/v1/embeddings"
 _PATIENT = 4
 """Uploads and downloads get so many times the time of a request."""
 _OVER = ("completed", "failed", "expired", "cancelled")
-_GONE, _OK = 404, 200
+_OK = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +93,10 @@ class BatchingEmbedder(RemoteEmbedder):
         if not state.batch:
             state = self._create(state)
             _write(file, state)
-        try:
-            batch = self._poll(state)
-        except RefusedError as error:
-            if error.status == _GONE:
-                file.unlink(missing_ok=True)
-            raise
+        batch = self._poll(state)
+        if batch is None:
+            file.unlink(missing_ok=True)
+            raise BackendError(f"{self._client.source} does not know the batch that was under way; a new one is made")
         mine = {state.id_of(self.prepared(text)): text for text in texts}
         known = set(state.ids)
         if batch.get("status") not in _OVER:
@@ -133,11 +131,13 @@ class BatchingEmbedder(RemoteEmbedder):
         made = self._client.json("POST", f"{self._root}/batches", self._patience, body=body)
         return BatchState(state.input_file, state.salt, state.ids, _id_in(made, self._client.source))
 
-    def _poll(self, state: BatchState) -> Mapping[str, Any]:
-        """Return the batch as it is once it is over, or after the time that is waited for it."""
+    def _poll(self, state: BatchState) -> Mapping[str, Any] | None:
+        """Return the batch as it is once it is over, or after the time that is waited for it; None for none."""
         until, pause = time.monotonic() + self._wait, FIRST_POLL
         while True:
-            found = self._client.json("GET", f"{self._root}/batches/{state.batch}", self._patience)
+            found = self._client.json("GET", f"{self._root}/batches/{state.batch}", self._patience, or_none=True)
+            if found is None:
+                return None
             if not isinstance(found, dict):
                 raise BackendError(f"{self._client.source} answered with something that is no batch")
             if found.get("status") in _OVER or time.monotonic() + pause > until:

@@ -20,6 +20,8 @@ MAX_TEXT_BYTES = 8_000
 MAX_REQUEST_BYTES = 128 * 1024
 _PROBE = "memory"
 _DOCUMENT_ATTEMPTS, _QUERY_ATTEMPTS = 4, 2
+_FEW = 4
+"""So many documents at most are those of a save, for which somebody waits too."""
 
 
 class Dialect(Protocol):
@@ -40,7 +42,8 @@ class Dialect(Protocol):
 class RemoteEmbedder:
     """Embeds by a server. Cheap to construct; length and identity are learnt from it at the first use.
 
-    Documents have the time and the attempts of a background job, questions those of somebody who waits.
+    Many documents have the time and the attempts of a background job; questions, and a few documents, those of somebody
+    who waits.
     """
 
     weight = DEFAULT_WEIGHT
@@ -50,6 +53,7 @@ class RemoteEmbedder:
         limit, short = settings.timeout_seconds, settings.query_timeout_seconds
         self.for_documents = Patience(limit, _DOCUMENT_ATTEMPTS, 2 * limit)
         self._for_questions = Patience(short, _QUERY_ATTEMPTS, short)
+        self._for_few = Patience(min(limit, 2 * short), _QUERY_ATTEMPTS, 2 * short)
         self._learning = threading.Lock()
         self._dimensions: int | None = None
         self._space: str | None = None
@@ -88,7 +92,8 @@ class RemoteEmbedder:
             BackendError: the server failed, or returned what is no vector of the right length.
         """
         prepared = [self.prepared(text) for text in texts]
-        found = [self._ask(group, self.for_documents) for group in _groups(prepared, self._dialect.most)]
+        patience = self._for_few if len(prepared) <= _FEW else self.for_documents
+        found = [self._ask(group, patience) for group in _groups(prepared, self._dialect.most)]
         return np.concatenate(found) if found else np.empty((0, self.dimensions), np.float32)
 
     def embed_query(self, text: str) -> Vector:
