@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import memoranda
@@ -25,9 +25,10 @@ from memoranda.adapters.system import SystemClock, TimeOrderedIds
 from memoranda.adapters.system.zone import UserZone
 from memoranda.config import Config, load
 from memoranda.domain.fingerprint import KEY_BYTES, Fingerprints
+from memoranda.domain.settings import EmbedderSettings
 from memoranda.errors import IntegrityError
 from memoranda.memory import Memory, Parts
-from memoranda.ports import Embedder, Vector
+from memoranda.ports import Embedder
 from memoranda.services.stores import Stores
 
 DEFAULT_HOME = "~/.memoranda"
@@ -56,9 +57,12 @@ def open_home(
     """
     folder = home_folder(home)
     config = load(folder, settings=settings)
-    if embedder is None and config.provider:
-        registry.check_address(config.provider)
+    if embedder is None:
+        registry.check_addresses(_addresses(config))
     state = open_state(folder)
+    embedders = ConfiguredEmbedder(config, state, embedder)
+    if embedder is None and not config.provider:
+        config = config.shown("memory.provider", embedders.address, embedders.reason)
     ledger, prints = _open_ledger(state)
     cache = SqliteEmbeddingCache(state / "index" / "embeddings.db", lambda text: bytes.fromhex(prints.content(text)))
     index = SqliteIndex(state / "index")
@@ -72,7 +76,7 @@ def open_home(
     parts = Parts(
         stores=stores,
         config=config,
-        embedders=ConfiguredEmbedder(config, embedder),
+        embedders=embedders,
         cache=cache,
         watcher=FileWatcher(),
         sweeper=RawSweep(folder),
@@ -145,23 +149,28 @@ class ConfiguredEmbedder:
     """The embedder that the settings name, or the one that was detected; opened at its first use."""
 
     config: Config
+    state: Path
     given: Embedder | None = None
     _opened: Embedder | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def _choice(self) -> tuple[str, str]:
+    def _choice(self) -> tuple[tuple[str, ...], str]:
         if self.config.disable_rag:
-            return "none", "memory.disable_rag is true: keyword search only"
+            return ("none",), "memory.disable_rag is true: keyword search only"
         if self.given is not None:
-            return self.given.identity, "given by the caller"
-        if self.config.provider:
-            return self.config.provider, "memory.provider names it"
-        return registry.detect_embedder()
+            return (self.given.identity,), "given by the caller"
+        named = _addresses(self.config)
+        if len(named) > 1:
+            return named, "memory.provider names them; where one fails the next is asked"
+        if named:
+            return named, "memory.provider names it"
+        address, reason = registry.detect_embedder()
+        return (address,), f"detected: {reason}"
 
     @property
     def address(self) -> str:
-        """Address in use, `none` where there is no embedder."""
-        return self._choice()[0]
+        """Address in use, several with commas, `none` where there is no embedder."""
+        return ",".join(self._choice()[0])
 
     @property
     def reason(self) -> str:
@@ -177,12 +186,23 @@ class ConfiguredEmbedder:
         """Return the embedder with the configured weight, or None for keyword search only."""
         with self._lock:
             if self._opened is None:
-                address = self.address
-                if address == "none":
+                addresses = self._choice()[0]
+                if addresses == ("none",):
                     return None
-                opened = self.given or registry.open_embedder(address)
-                self._opened = _weighted(opened, self.config) if opened else None
+                if self.given is not None:
+                    self._opened = _weighted(self.given, self.config)
+                else:
+                    settings = replace(self.config.embedding, state=str(self.state))
+                    self._opened = registry.open_chain(addresses, self._open_one, settings)
             return self._opened
+
+    def _open_one(self, address: str, settings: EmbedderSettings) -> Embedder | None:
+        opened = registry.open_embedder(address, settings)
+        return _weighted(opened, self.config) if opened else None
+
+
+def _addresses(config: Config) -> tuple[str, ...]:
+    return tuple(filter(None, config.provider.split(",")))
 
 
 def _weighted(embedder: Embedder, config: Config) -> Embedder:
@@ -192,30 +212,6 @@ def _weighted(embedder: Embedder, config: Config) -> Embedder:
     vector = 1 - (keyword or 0) if vector is None else vector
     keyword = 1 - vector if keyword is None else keyword
     total = vector + keyword
+    from memoranda.adapters.embedders.weighted import WeightedEmbedder  # noqa: PLC0415 - few set a weight
+
     return WeightedEmbedder(embedder, vector / total if total else 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class WeightedEmbedder:
-    """An embedder whose share of the score a person has set."""
-
-    inner: Embedder
-    weight: float
-
-    @property
-    def identity(self) -> str:
-        """The inner one's: the vectors are the same."""
-        return self.inner.identity
-
-    @property
-    def dimensions(self) -> int:
-        """Length of every vector."""
-        return self.inner.dimensions
-
-    def embed_documents(self, texts: Sequence[str]) -> Vector:
-        """Embed with the inner one."""
-        return self.inner.embed_documents(texts)
-
-    def embed_query(self, text: str) -> Vector:
-        """Embed with the inner one."""
-        return self.inner.embed_query(text)

@@ -6,19 +6,28 @@ import difflib
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memoranda.domain.block import DEFAULT_BLOCKS, BlockSpec
+from memoranda.domain.checks import addresses as _addresses
+from memoranda.domain.checks import boolean as _boolean
+from memoranda.domain.checks import choice as _choice
+from memoranda.domain.checks import names as _names
+from memoranda.domain.checks import number as _number
+from memoranda.domain.checks import policy as _policy
+from memoranda.domain.checks import text as _text
 from memoranda.domain.content_trust import ContentTrust
 from memoranda.domain.policy import WriteMode
 from memoranda.domain.query import Strategy
 from memoranda.domain.scope import check_id
-from memoranda.domain.settings import PromptSettings, SessionSettings
+from memoranda.domain.settings import EmbedderSettings, PromptSettings, SessionSettings
 from memoranda.errors import ConfigurationError, InvalidInput
 
 FILE = "memoranda.toml"
 PREFIX = "MEMORANDA_"
+HIDDEN = "(hidden)"
+"""What is shown in the place of a secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,77 +64,31 @@ class Config:
     host: str
     port: int
     tokens: Mapping[str, str]
+    embedding: EmbedderSettings
     all: tuple[ConfigValue, ...]
+
+    def shown(self, key: str, value: object, source: str) -> Config:
+        """Return the same settings, with another value shown for one key: what was detected where none was set."""
+        return replace(self, all=tuple(replace(v, value=value, source=source) if v.key == key else v for v in self.all))
 
     def values(self) -> tuple[ConfigValue, ...]:
         """Return every setting with its source, in the order of `docs/reference/settings.md`."""
         return self.all
 
 
-def _choice(*allowed: str) -> Callable[[object], object]:
-    def check(value: object) -> object:
-        if value not in allowed:
-            near = difflib.get_close_matches(str(value), allowed, 1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
-            raise ValueError(f"use one of {', '.join(allowed)}{hint}")
-        return value
-
-    return check
-
-
-def _boolean(value: object) -> object:
-    if isinstance(value, bool):
-        return value
-    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-    if isinstance(value, str) and value.lower() in words:
-        return words[value.lower()]
-    raise ValueError("use true or false")
-
-
-def _number(low: float, high: float, *, whole: bool = False) -> Callable[[object], object]:
-    def check(value: object) -> object:
-        try:
-            number = int(str(value)) if whole else float(str(value))
-        except ValueError:
-            raise ValueError(f"use a number from {low} to {high}") from None
-        if isinstance(value, bool) or not low <= number <= high:
-            raise ValueError(f"use a number from {low} to {high}")
-        return number
-
-    return check
-
-
-def _text(value: object) -> object:
-    if not isinstance(value, str) or "\0" in value:
-        raise ValueError("use a text")
-    return value
-
-
-def _policy(value: object) -> object:
-    """How often a transcript is kept: a name, or every so many messages."""
-    if value in ("every-call", "manual", "none"):
-        return value
-    if not isinstance(value, bool) and str(value).isdecimal() and 1 <= int(str(value)) <= 10_000:  # noqa: PLR2004
-        return str(int(str(value)))
-    raise ValueError("use every-call, manual, none, or a number of messages from 1 to 10000")
-
-
-def _names(value: object) -> object:
-    if isinstance(value, str):
-        value = [part for part in map(str.strip, value.split(",")) if part]
-    if not isinstance(value, list | tuple) or not all(isinstance(item, str) and item.strip() for item in value):
-        raise ValueError('use a list of names such as ["files", "git"]')
-    return tuple(value)
-
-
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One key: its default, its check (raises ValueError with what to use instead) and what it is for."""
+    """One key: its default, its check (raises ValueError with what to use instead) and what it is for.
+
+    One that is `outside` never comes from a file, which may have come with a project; a `secret` one is not shown.
+    """
 
     key: str
     default: object
     check: Callable[[object], object]
     purpose: str
+    outside: bool = False
+    secret: bool = False
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -143,7 +106,21 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("memory.content_trust.untrusted_tools", (), _names, "tools whose results taint a session"),
     Setting("memory.content_trust.shared_audience", "off", _choice("off", "on"),
             "on: memory is used in sessions that a group hears"),
-    Setting("memory.provider", "", _text, "embedder by address: minilm, hashing:512, none; empty: detected"),
+    Setting("memory.provider", "", _addresses,
+            "embedder by address: minilm, hashing:512, gguf:PATH, ollama:MODEL, openai:MODEL, custom:MODEL, none; "
+            "of several the next is asked where one fails; empty: detected"),
+    Setting("memory.model", "", _text, "model of an address that names none, such as ollama"),
+    Setting("memory.base_url", "", _text, "server of the embedder; from the environment alone", outside=True),
+    Setting("memory.api_key", "", _text, "key for that server; from the environment alone", outside=True, secret=True),
+    Setting("memory.embedding.timeout_seconds", 30.0, _number(0.1, 600), "how long a server may take for documents"),
+    Setting("memory.embedding.query_timeout_seconds", 5.0, _number(0.1, 600),
+            "how long a server may take for a question"),
+    Setting("memory.embedding.batch_api", False, _boolean,
+            "whether large amounts go to OpenAI's Batch API: half the price, within a day"),
+    Setting("memory.embedding.batch_threshold", 50, _number(1, 50_000, whole=True),
+            "texts from which the Batch API is used"),
+    Setting("memory.embedding.batch_wait_seconds", 10.0, _number(0, 86_400),
+            "how long one sync waits for a batch; a later one fetches it"),
     Setting("memory.disable_rag", False, _boolean, "true: keyword search only, no embedder is loaded"),
     Setting("memory.citations", "auto", _choice("auto", "on", "off"), "whether results carry citations"),
     Setting("memory.search_merge_strategy", "linear", _choice("linear", "rrf"), "how keyword and vector hits merge"),
@@ -194,7 +171,8 @@ def load(
         else:
             values[key] = (value, FILE)
     by_variable = {_variable(key): key for key in known}
-    for name, text in sorted((os.environ if environ is None else environ).items()):
+    found = os.environ if environ is None else environ
+    for name, text in sorted(found.items()):
         if name in by_variable:
             values[by_variable[name]] = (text, name)
         elif name.startswith(_SECTIONS):
@@ -207,11 +185,18 @@ def load(
         else:
             values[key] = (value, "caller")
     checked = {key: _check(known, key, value, source) for key, (value, source) in values.items()}
+    used = {key: checked.get(key, item.default) for key, item in known.items()}
     listed = tuple(
-        ConfigValue(key, checked.get(key, item.default), values[key][1] if key in values else "default", item.default)
+        ConfigValue(
+            key,
+            HIDDEN if item.secret and used[key] else used[key],
+            values[key][1] if key in values else "default",
+            item.default,
+        )
         for key, item in known.items()
     )
-    return _config({item.key: item.value for item in listed}, tables, listed)
+    used["openai_key"] = found.get("OPENAI_API_KEY", "")
+    return _config(used, tables, listed)
 
 
 def _variable(key: str) -> str:
@@ -248,6 +233,10 @@ def _check(known: Mapping[str, Setting], key: str, value: object, source: str) -
         near = difflib.get_close_matches(key, [*known, *_TABLES], 1, 0.5)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise ConfigurationError(f"unknown setting {key!r} ({source}){hint}")
+    if known[key].outside and source == FILE:
+        raise ConfigurationError(
+            f"setting {key} is not read from {FILE}, which may come with a project: set {_variable(key)} instead"
+        )
     if value is None:
         return known[key].default
     try:
@@ -370,5 +359,16 @@ def _config(values: Mapping[str, object], tables: Mapping[str, object], listed: 
         host=str(values["server.host"]),
         port=values["server.port"],  # type: ignore[arg-type]  # checked
         tokens=_tokens(tables),
+        embedding=EmbedderSettings(
+            model=str(values["memory.model"]),
+            base_url=str(values["memory.base_url"]),
+            api_key=str(values["memory.api_key"]),
+            openai_key=str(values["openai_key"]),
+            timeout_seconds=float(str(values["memory.embedding.timeout_seconds"])),
+            query_timeout_seconds=float(str(values["memory.embedding.query_timeout_seconds"])),
+            batch_api=bool(values["memory.embedding.batch_api"]),
+            batch_threshold=int(str(values["memory.embedding.batch_threshold"])),
+            batch_wait_seconds=float(str(values["memory.embedding.batch_wait_seconds"])),
+        ),
         all=listed,
     )

@@ -80,3 +80,36 @@ def test_teams_and_tokens_are_read(tmp_path: Path) -> None:
     config = configured(tmp_path, toml)
     assert config.teams == {"core": ("anna", "bob")}
     assert config.tokens == {"0123456789abcdef": "anna"}
+
+
+def test_several_embedders_are_a_list_or_a_text_with_commas(tmp_path: Path) -> None:
+    """Both spellings give the same chain, in order."""
+    toml = '[memory]\nprovider = ["openai:a", "ollama:b:1", "minilm"]\n'
+    assert configured(tmp_path, toml).provider == "openai:a,ollama:b:1,minilm"
+    spelt = configured(tmp_path, environ={"MEMORANDA_MEMORY_PROVIDER": "openai:a, ollama:b:1 ,minilm"})
+    assert spelt.provider == "openai:a,ollama:b:1,minilm"
+    for wrong in (["a,b"], [""], [1], 5):
+        with pytest.raises(ConfigurationError, match=r"memory\.provider"):
+            configured(tmp_path, memory__provider=wrong)
+
+
+@pytest.mark.parametrize("key", ["base_url", "api_key"])
+def test_server_and_key_come_from_outside_alone(tmp_path: Path, key: str) -> None:
+    """A file, which may come with a project, sets neither server nor key; the environment and the caller do."""
+    with pytest.raises(ConfigurationError, match=f"MEMORANDA_MEMORY_{key.upper()}") as caught:
+        configured(tmp_path, f'[memory]\n{key} = "https://evil.example"\n')
+    assert "evil" not in str(caught.value)
+    (tmp_path / "memoranda.toml").unlink()
+    outside = load(tmp_path, environ={f"MEMORANDA_MEMORY_{key.upper()}": "https://mine"})
+    assert getattr(outside.embedding, key) == "https://mine"
+    caller = load(tmp_path, settings={f"memory.{key}": "https://mine"}, environ={})
+    assert getattr(caller.embedding, key) == "https://mine"
+
+
+def test_keys_are_not_shown(tmp_path: Path) -> None:
+    """Neither the list of settings nor a printed configuration holds a key; that there is one is seen."""
+    config = configured(tmp_path, environ={"MEMORANDA_MEMORY_API_KEY": "very-secret", "OPENAI_API_KEY": "also-secret"})
+    assert (config.embedding.api_key, config.embedding.openai_key) == ("very-secret", "also-secret")
+    assert "secret" not in repr(config).replace("secret=", "")
+    shown = {value.key: value for value in config.values()}["memory.api_key"]
+    assert (shown.value, shown.source) == ("(hidden)", "MEMORANDA_MEMORY_API_KEY")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,3 +26,22 @@ class SessionSettings:
     max_messages: int = 100
     checkpoints: str = "every-call"
     export: str = "on-new-or-reset"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderSettings:
+    """What an embedder is opened with beside its address. Keys are never shown, not even in a traceback.
+
+    `state` is a folder for what has to survive a restart, "" for none; times are in seconds.
+    """
+
+    model: str = ""
+    base_url: str = ""
+    api_key: str = field(default="", repr=False)
+    openai_key: str = field(default="", repr=False)
+    timeout_seconds: float = 30.0
+    query_timeout_seconds: float = 5.0
+    batch_api: bool = False
+    batch_threshold: int = 50
+    batch_wait_seconds: float = 10.0
+    state: str = ""

@@ -180,7 +180,7 @@ class Memory(Archives, AbstractContextManager["Memory"]):
 
     def doctor(self) -> tuple[Finding, ...]:
         """Return what is well and what a person should look at."""
-        return tuple(status.doctor(self._parts.stores, self.status()))
+        return tuple(status.doctor(self._parts.stores, self.status(), self._parts.embedders.open))
 
     def scan_secrets(self, *, progress: Progress | None = None) -> tuple[Finding, ...]:
         """Look for secrets in everything that is stored already, in every kept version too."""

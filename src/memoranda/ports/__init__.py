@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from memoranda.domain.day import Zone
@@ -16,6 +16,7 @@ from memoranda.domain.entry import FoundFile
 from memoranda.domain.passage import IndexedPassage, Passage, TextStatistics
 from memoranda.domain.query import Filters
 from memoranda.domain.scope import Scope
+from memoranda.domain.settings import EmbedderSettings
 from memoranda.domain.withheld import SecretFinding
 from memoranda.ports.ledger import Ledger
 from memoranda.ports.log import EpisodeLog, LogFile, LogMark, TranscriptStore
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from memoranda.domain.turn_table import TurnEvidence
 
 __all__ = [
+    "Alternatives",
+    "Bulk",
+    "BulkResult",
     "Clock",
     "DocumentStore",
     "Embedder",
@@ -39,6 +43,7 @@ __all__ = [
     "LogFile",
     "LogMark",
     "Multilingual",
+    "OpenEmbedder",
     "SearchIndex",
     "SecretScanner",
     "TranscriptStore",
@@ -99,6 +104,47 @@ class Multilingual(Protocol):
     @property
     def multilingual(self) -> bool:
         """Tell whether vectors of scripts other than Latin mean something."""
+
+
+@runtime_checkable
+class Alternatives(Protocol):
+    """Optional capability of an embedder that stands for several: the next one is asked where one fails."""
+
+    @property
+    def members(self) -> Sequence[Embedder]:
+        """Return them in the order in which they are asked; each has a vector space of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkResult:
+    """What came of many texts: vectors by text, texts that are being worked on elsewhere, and what failed, in words."""
+
+    vectors: Mapping[str, Vector] = field(default_factory=dict)
+    under_way: frozenset[str] = frozenset()
+    failed: str = ""
+
+
+@runtime_checkable
+class Bulk(Protocol):
+    """Optional capability of an embedder that takes many texts and delivers later."""
+
+    def embed_bulk(self, texts: Sequence[str]) -> BulkResult:
+        """Take over texts where there are enough of them, and return what is ready, of earlier calls too.
+
+        Texts that the result does not name are the caller's to embed. Raises BackendError as `embed_documents`.
+        """
+
+
+class OpenEmbedder(Protocol):
+    """What an entry point of the group `memoranda.embedders` names."""
+
+    def __call__(self, rest: str, settings: EmbedderSettings) -> Embedder:
+        """Return the embedder of an address `scheme:rest`; cheap, nothing is loaded and nobody is asked yet.
+
+        Raises:
+            ConfigurationError: the address or a setting is wrong.
+            MissingExtra: an optional part is not installed.
+        """
 
 
 class SecretScanner(Protocol):

@@ -13,10 +13,10 @@ from memoranda.domain.query import MAX_QUERY_CHARS, Filters, Hit, Mode, Query, R
 from memoranda.domain.ranking import Candidate, Ranked
 from memoranda.domain.record import Record
 from memoranda.domain.scope import Scope, Viewer
-from memoranda.domain.scripts import is_mostly_latin
 from memoranda.domain.words import ParsedQuery, parse_query
-from memoranda.errors import BackendError, InvalidInput
-from memoranda.ports import Embedder, Multilingual, SearchIndex, Vector
+from memoranda.errors import InvalidInput
+from memoranda.ports import Embedder, SearchIndex
+from memoranda.services.meaning import Meaning, meaning_of
 from memoranda.services.recall_notes import note_candidates
 from memoranda.services.recall_past import Past, recall_past
 from memoranda.services.recalling import Journal, hit_of
@@ -42,20 +42,11 @@ class Turns:
 
 
 @dataclass(frozen=True, slots=True)
-class _Meaning:
-    """The vector arm of one question: the embedder's identity, the question's vector, the arm's share."""
-
-    identity: str
-    vector: Vector
-    weight: float
-
-
-@dataclass(frozen=True, slots=True)
 class _Pool:
     """All candidates, the question's meaning where any has a vector, and the lowest cosine of any turn."""
 
     candidates: list[Candidate]
-    meaning: _Meaning | None
+    meaning: Meaning | None
     lowest: float | None
 
 
@@ -92,7 +83,7 @@ def recall(
     scopes = [scope for scope, counted in statistics.items() if counted.passages]
     if len(query.text) > MAX_QUERY_CHARS:
         journal.notes.append(f"question cut at {MAX_QUERY_CHARS} characters")
-    meaning = _meaning(query, words, embedder, journal) if scopes else None
+    meaning = meaning_of(query, words, embedder, journal, _held(index, scopes)) if scopes else None
     journal.step("question")
     if not query.text.strip():
         candidates = _newest(index, scopes, query, filters)
@@ -114,6 +105,11 @@ def recall(
     journal.step("files")
     trace = _trace(query, words, scopes, meaning, candidates, journal)
     return RecallResult(hits=hits, mode=_mode(meaning), trace=trace, relevant=relevant)
+
+
+def _held(index: SearchIndex, scopes: Sequence[Scope]) -> Callable[[], frozenset[str]]:
+    """Return what tells the identities whose vectors answer in these scopes."""
+    return lambda: frozenset(index.state(scope).embedder for scope in scopes) - {""}
 
 
 def _of_grain(query: Query) -> Filters:
@@ -146,7 +142,7 @@ def _trace(
     query: Query,
     words: ParsedQuery,
     scopes: Sequence[Scope],
-    meaning: _Meaning | None,
+    meaning: Meaning | None,
     candidates: Sequence[Candidate],
     journal: Journal,
 ) -> Trace:
@@ -165,33 +161,10 @@ def _trace(
     )
 
 
-def _mode(meaning: _Meaning | None) -> Mode:
+def _mode(meaning: Meaning | None) -> Mode:
     if meaning is None:
         return "keyword"
     return "vector" if meaning.weight >= 1 else "hybrid"
-
-
-def _meaning(query: Query, words: ParsedQuery, embedder: Embedder | None, journal: Journal) -> _Meaning | None:
-    """Embed the question, or return None and say why the vector arm stays out."""
-    if query.mode == "keyword" or not words.terms:
-        return None
-    if embedder is None:
-        journal.notes.append("no embedder: keyword search only")
-        return None
-    weight = 1.0 if query.mode == "vector" else embedder.weight
-    knows_all = isinstance(embedder, Multilingual) and embedder.multilingual
-    if not knows_all and not is_mostly_latin(query.text[:MAX_QUERY_CHARS]):
-        # An English model maps words of other scripts to nearly one vector, and takes from keyword search.
-        journal.notes.append("the embedder knows English only: keyword search only")
-        return None
-    if weight <= 0:
-        return None
-    try:
-        vector = embedder.embed_query(query.text[:MAX_QUERY_CHARS])
-    except BackendError as error:
-        journal.notes.append(f"the embedder failed ({error.code}): keyword search only")
-        return None
-    return _Meaning(embedder.identity, vector, weight)
 
 
 def _newest(index: SearchIndex, scopes: Sequence[Scope], query: Query, filters: Filters) -> list[Candidate]:
@@ -213,7 +186,7 @@ def _candidates(
     filters: Filters,
     words: ParsedQuery,
     statistics: TextStatistics,
-    meaning: _Meaning | None,
+    meaning: Meaning | None,
     journal: Journal,
     today: date | None,
 ) -> _Pool:

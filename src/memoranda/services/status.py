@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from memoranda.domain.block import CORE
 from memoranda.domain.record import Status
 from memoranda.domain.report import Finding, ScopeStatus, Skipped, StatusReport
 from memoranda.domain.scope import Scope
+from memoranda.errors import BackendError, ConfigurationError, MissingExtra
+from memoranda.ports import Embedder
 from memoranda.services import core_blocks, episodes, erase
+from memoranda.services.meaning import members_of
 from memoranda.services.stores import Stores
 from memoranda.services.withheld import withheld_lines
 
@@ -49,14 +52,15 @@ def _scope(stores: Stores, scope: Scope) -> ScopeStatus:
     )
 
 
-def doctor(stores: Stores, report: StatusReport) -> Iterator[Finding]:
-    """Yield what is well and what is not, each with advice."""
+def doctor(stores: Stores, report: StatusReport, opened: Callable[[], Embedder | None]) -> Iterator[Finding]:
+    """Yield what is well and what is not, each with advice; embedders behind a server are asked whether they answer."""
     yield Finding("ok", "home", f"{report.home} can be read and written")
     yield Finding(
         "warning" if report.embedder == "none" else "ok",
         "embedder",
         f"{report.embedder}: {report.embedder_reason}",
     )
+    yield from _unanswering(opened)
     main = Scope("agent", "main")
     home = Path(report.home)
     if (home / "agents" / "main").is_dir() and ((home / "MEMORY.md").exists() or (home / "memory").is_dir()):
@@ -144,6 +148,20 @@ def _logs(stores: Stores) -> Iterator[Finding]:
     for scope in stores.documents.scopes():
         for place, why in episodes.unreadable(stores, scope):
             yield Finding("warning", f"{scope} {place}", f"not read: {why}", "mend the line, or leave it as it is")
+
+
+def _unanswering(opened: Callable[[], Embedder | None]) -> Iterator[Finding]:
+    """Yield the embedders that cannot be used as things are."""
+    try:
+        embedder = opened()
+    except (ConfigurationError, MissingExtra) as error:
+        yield Finding("problem", "embedder", str(error))
+        return
+    for member in members_of(embedder) if embedder else ():
+        try:
+            _ = member.identity
+        except (BackendError, MissingExtra) as error:
+            yield Finding("warning", "embedder", str(error))
 
 
 def _unsettled(stores: Stores) -> Iterator[Finding]:

@@ -1,1 +1,1 @@
-"""Embedders: each module offers `open_embedder(rest)` for addresses `scheme:rest`."""
+"""Embedders: each module that offers `open_embedder(rest, settings)` is there for addresses `scheme:rest`."""

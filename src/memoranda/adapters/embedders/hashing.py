@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from memoranda.domain.settings import EmbedderSettings
 from memoranda.errors import ConfigurationError
 from memoranda.ports import Vector
 
@@ -80,7 +81,7 @@ class HashingEmbedder:
         return unit
 
 
-def open_embedder(rest: str) -> HashingEmbedder:
+def open_embedder(rest: str, _settings: EmbedderSettings | None = None) -> HashingEmbedder:
     """Return the embedder of an address `hashing` or `hashing:DIMENSIONS`.
 
     Raises:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memoranda.domain.settings import EmbedderSettings
 from memoranda.errors import BackendError, ConfigurationError, IntegrityError
 from memoranda.ports import Vector
 
@@ -92,7 +93,7 @@ class MiniLMEmbedder:
         return unit
 
 
-def open_embedder(rest: str) -> MiniLMEmbedder:
+def open_embedder(rest: str, _settings: EmbedderSettings | None = None) -> MiniLMEmbedder:
     """Return the embedder of the address `minilm`; it takes no options.
 
     Raises:

@@ -10,7 +10,7 @@ import typer
 from memoranda.domain.query import Filters, Grain, Mode, RecallResult
 from memoranda.domain.record import Details, Kind, Trust
 from memoranda.domain.report import Chunk
-from memoranda.errors import InvalidInput
+from memoranda.errors import BackendError, InvalidInput
 from memoranda.interfaces import wire
 from memoranda.interfaces.cli import describing
 from memoranda.interfaces.cli.options import AgentId, AsJson, Home, NoSync, verb
@@ -164,7 +164,10 @@ def _prepare(session: Session, mode: Mode, *, no_sync: bool) -> None:
     if report is None or unused or not report.pending_vectors:
         return
     if report.pending_vectors <= EMBED_NOW:
-        session.memory.embed(limit=EMBED_NOW)
+        try:
+            session.memory.embed(limit=EMBED_NOW)
+        except BackendError as error:
+            session.out.note(f"new passages have no vector yet: {error}")
     else:
         session.out.note(f"{report.pending_vectors} passages have no vector yet; run `memoranda sync`")
 

@@ -1,0 +1,53 @@
+"""What the command line says about embedders: which one was detected, and which does not answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.interfaces.command_line import TEA, CommandLine
+
+
+def settings_of(home: Path, toml: str) -> None:
+    """Write the settings of a home that there is."""
+    (home / ".state").mkdir(exist_ok=True)
+    (home / "memoranda.toml").write_text(toml, encoding="utf-8")
+
+
+def test_what_was_detected_is_shown(cli: CommandLine, home: Path) -> None:
+    """Where nothing is set, `config`, `status` and `doctor` say which embedder it is and why."""
+    settings_of(home, "")
+    listed = {item["key"]: item for item in cli("config", "list", "--json").json["settings"]}["memory.provider"]
+    assert (listed["value"], listed["default"]) == ("minilm", "")
+    assert listed["source"].startswith("detected: its weights")
+    status = cli("status").out
+    assert "minilm (detected: its weights" in status
+    assert "minilm: detected" in cli("doctor").out
+    settings_of(home, '[memory]\nprovider = "hashing:64"\n')
+    listed = {item["key"]: item for item in cli("config", "list", "--json").json["settings"]}["memory.provider"]
+    assert (listed["value"], listed["source"]) == ("hashing:64", "memoranda.toml")
+
+
+def test_a_server_that_is_away_stops_no_save_and_no_search(cli: CommandLine, home: Path) -> None:
+    """With its embedder away a note is saved and found by words; `doctor` names the server, and no key."""
+    settings_of(home, '[memory]\nprovider = "custom:m"\n[memory.embedding]\nquery_timeout_seconds = 0.3\n')
+    environment = {"MEMORANDA_MEMORY_BASE_URL": "http://127.0.0.1:9/v1", "MEMORANDA_MEMORY_API_KEY": "very-secret"}
+    assert cli("save", TEA, **environment).code == 0
+    found = cli("search", "green tea", "--json", **environment)
+    assert found.code == 0
+    assert found.json["mode"] == "keyword"
+    assert len(found.json["results"]) == 1
+    assert "no vector yet: custom at 127.0.0.1:9 cannot be reached" in found.err
+    doctor = cli("doctor", **environment)
+    assert "custom at 127.0.0.1:9 cannot be reached" in doctor.out
+    listed = cli("config", "list", **environment)
+    assert "memory.api_key = (hidden)" in listed.out
+    assert "secret" not in found.err + doctor.out + listed.out
+
+
+def test_a_file_sets_no_server(cli: CommandLine, home: Path) -> None:
+    """A settings file that names a server or a key is refused, with the variable to use instead."""
+    settings_of(home, '[memory]\nprovider = "custom:m"\nbase_url = "https://evil.example"\n')
+    refused = cli("status")
+    assert refused.code != 0
+    assert "MEMORANDA_MEMORY_BASE_URL" in refused.err
+    assert "evil" not in refused.err
