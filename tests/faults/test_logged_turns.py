@@ -90,14 +90,15 @@ class Talk:
         for talker in TALKERS:
             said = [item for item in logged if item["key"] == talker]
             assert len({item["session"] for item in said}) == 1
-            assert [item["position"] for item in said] == list(range(1, len(said) + 1))
+            positions = [item["position"] for item in said]
+            assert positions == sorted(set(positions))  # one that was torn keeps its place
         with memoranda.open(self._home, settings=SETTINGS) as memory:
             memory.sync()
             agent = memory.agent("main")
             for text in acknowledged:
                 word = text.rpartition(" ")[2]
                 hits = agent.search(word, limit=3, min_score=0, filters=Filters(sources=frozenset({"turn"}))).hits
-                assert [hit.text for hit in hits] == [text]
+                assert [hit.text for hit in hits if word in hit.text] == [hits[0].text] == [text]
             assert agent.search("wordannx0x0", min_score=0).hits == ()
             for talker in TALKERS:
                 newest = [item["text"] for item in logged if item["key"] == talker][-20:]
