@@ -83,6 +83,19 @@ def test_a_noisy_handler_leaves_only_json_on_stdout(cli: CommandLine, tmp_path: 
 
 
 @pytest.mark.slow
+def test_a_request_that_is_no_unicode_is_answered(cli: CommandLine) -> None:
+    """Half of a surrogate pair in a request is an error with its id, and the requests after it are answered."""
+    first, noted, call = handshake("checkpoints_list")
+    params = {"name": "memory_save", "arguments": {"content": "half of a pair: \ud800"}}
+    half = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+    lines = lines_of(["-m", "memoranda", "mcp"], [first, noted, half, call], cli.clean())
+    answers = [json.loads(line) for line in lines]
+    assert [answer["id"] for answer in answers] == [1, 7, 2]
+    assert "surrogate" in answers[1]["error"]["message"]
+    assert answers[2]["result"]["structuredContent"]["count"] == 0
+
+
+@pytest.mark.slow
 def test_the_process_ends_when_stdin_closes(cli: CommandLine) -> None:
     """Closing the input ends the server with code 0, the watcher included."""
     lines = lines_of(["-m", "memoranda", "mcp"], handshake("checkpoints_list"), cli.clean())

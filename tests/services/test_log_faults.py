@@ -276,6 +276,9 @@ def test_a_new_conversation_is_new_though_its_key_is_in_use(tmp_path: Path) -> N
         agent.session("b").user("An old talk.")
         made = agent.session("a")
         made.user("Something.")
+        with pytest.raises(InvalidInput):
+            made.new("")
+        made.user("Something more.")
         begun = made.new("b")
         assert not [item.text for item in begun.messages]
         begun.user("A new talk.")

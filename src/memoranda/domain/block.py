@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from memoranda.domain.markdown import Document, Heading, parse
+from memoranda.domain.markdown import BlockKind, Document, Heading, parse
 
 CORE = "core.md"
 _LABEL_LEVEL = 2
@@ -91,6 +91,12 @@ def labels_in(document: Document) -> tuple[str, ...]:
     return tuple(heading.text for heading in document.headings if heading.level == _LABEL_LEVEL)
 
 
+def repeated_in(document: Document) -> tuple[str, ...]:
+    """Return the labels of sections that stand more than once, in any case: only the first of each is a block."""
+    names = [label.casefold() for label in labels_in(document)]
+    return tuple(label for at, label in enumerate(labels_in(document)) if names.index(names[at]) < at)
+
+
 def with_value(document: Document, label: str, value: str) -> str:
     """Return the text with a block's value in the place of the old one, or with a new section at the end."""
     newline = document.newline
@@ -115,16 +121,18 @@ def changed(value: str, action: BlockAction, text: str, old: str) -> str | None:
         case "append":
             if not value.strip():
                 return text.strip("\r\n")
-            between = "\n" if _is_item(value.splitlines()[-1]) and _is_item(text) else "\n\n"
-            return f"{value.rstrip()}{between}{text.strip(chr(13) + chr(10))}"
+            added = text.strip("\r\n")
+            between = "\n" if _kind_at(value, -1) == _kind_at(added, 0) == "item" else "\n\n"
+            return f"{value.rstrip()}{between}{added}"
         case _:
             if not old or old not in value:
                 return None
             return value.replace(old, text, 1).strip("\r\n")
 
 
-def _is_item(line: str) -> bool:
-    return line.lstrip().startswith(("- ", "* ", "+ "))
+def _kind_at(text: str, index: int) -> BlockKind | None:
+    blocks = parse(text).blocks
+    return blocks[index].kind if blocks else None
 
 
 def holds_heading(value: str) -> bool:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 
+from memoranda.domain.given import check_str
 from memoranda.errors import InvalidInput
 
 MAX_DAYS = 31
@@ -24,8 +25,15 @@ class Zone:
     rules: tzinfo | None = None
 
     def local(self, at: str) -> datetime:
-        """Return a stored time as this zone's clock shows it, daylight saving included."""
-        return datetime.fromisoformat(at).astimezone(self.rules)
+        """Return a stored time as this zone's clock shows it, daylight saving included.
+
+        On the first and the last day of the calendar, where it would leave the calendar, the time stays in UTC.
+        """
+        moment = datetime.fromisoformat(at)
+        try:
+            return moment.astimezone(self.rules)
+        except (OverflowError, ValueError, OSError):
+            return moment
 
     def day(self, at: str) -> date:
         """Return the date that a stored time has here."""
@@ -50,6 +58,15 @@ class TimeFrame:
         """Every day, oldest first."""
         return tuple(self.first + timedelta(days=number) for number in range((self.last - self.first).days + 1))
 
+    @property
+    def days_around(self) -> tuple[date, ...]:
+        """The same days, with the day before and the day after where the calendar has them."""
+        first, last = self.first.toordinal() - 1, self.last.toordinal() + 1
+        return tuple(
+            date.fromordinal(number)
+            for number in range(max(first, date.min.toordinal()), min(last, date.max.toordinal()) + 1)
+        )
+
     def __str__(self) -> str:
         return self.first.isoformat() if self.first == self.last else f"{self.first} to {self.last}"
 
@@ -60,6 +77,7 @@ def time_frame(day: str = "", first: str = "", last: str = "", *, today: date) -
     Raises:
         InvalidInput: nothing or both are given, a date is none, or the range is longer than 31 days.
     """
+    check_str(day=day, first=first, last=last)
     if bool(day) == bool(first or last):
         raise InvalidInput("give either a date, or from and to")
     if day:

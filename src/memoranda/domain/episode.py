@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from dataclasses import asdict, dataclass, fields
 from datetime import date, datetime
 from enum import StrEnum
@@ -18,6 +19,9 @@ ROLES: tuple[Role, ...] = ("user", "assistant", "system", "tool")
 FOLDER, ENDING = "log", ".jsonl"
 MAX_RESULT_BYTES = 10_000
 """A tool result longer than this is cut; the hash and size of the whole are kept."""
+
+_BREAKING = frozenset({"Cc", "Zl", "Zp"})
+"""Unicode categories of control characters, and of what separates lines and paragraphs."""
 
 _HEARTBEATS = frozenset({"heartbeat", "heartbeat_ok", "no_reply"})
 
@@ -75,6 +79,15 @@ def line_of(episode: Episode) -> bytes:
     said = {name: value for name, value in asdict(episode).items() if value != _DEFAULTS[name]}
     text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "replace") + b"\n"
+
+
+def one_line(text: str) -> str:
+    """Return a name in one line: what would end a line, and other control characters, become single spaces.
+
+    A line break in a speaker's name could forge another entry where a line stands for one.
+    """
+    shown = (" " if unicodedata.category(char) in _BREAKING else char for char in text)
+    return " ".join("".join(shown).split())
 
 
 def readable(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memoranda.domain.block import CORE, BlockAction
 from memoranda.domain.checkpoint import CheckpointReason
+from memoranda.domain.given import check_fields
 from memoranda.domain.record import Details, Provenance, Trust
 from memoranda.domain.scope import Principal, Scope
 from memoranda.domain.tombstone import Tombstone
@@ -176,6 +177,14 @@ RecordOperation = Supersede | Remove | Retier | Adopt | Admit | Reject
 Operation = FileOperation | RecordOperation | Carry
 
 MAX_OPERATIONS = 1_024
+
+
+def check_operation(operation: Operation) -> None:
+    """Raise InvalidInput where something that has to be text is none."""
+    check_fields(operation)
+    if isinstance(operation, Create | Supersede):
+        check_fields(operation.details)
+
 
 Door = Literal["trusted", "review", "session", "tainted"]
 """How a change that sync found in a file is taken: as a person's; withheld until approved (`external_edits`); found

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time
 from typing import Literal
 
+from memoranda.domain.given import check_fields, check_str
 from memoranda.domain.passage import Turn
 from memoranda.domain.record import Kind, Status, Trust
 from memoranda.domain.scope import Scope
@@ -28,9 +29,9 @@ _DATE_LENGTH = len("2026-01-31")
 class Filters:
     """Conditions of the search itself, never applied afterwards. Empty means no condition.
 
-    Times are ISO 8601; `valid_at` defaults to now when the search runs. `tags` must all be present.
-    `path` is an exact workspace path such as `memory/notes.md`. Without `sources` all are searched; `session` and
-    `not_session` are ids of sessions, whose turns alone, or not, are looked at.
+    Times are ISO 8601, UTC where they have no offset; `valid_at` defaults to now when the search runs. `tags` must all
+    be present. `path` is an exact workspace path such as `memory/notes.md`. Without `sources` all are searched;
+    `session` and `not_session` are ids of sessions, whose turns alone, or not, are looked at.
     """
 
     kinds: frozenset[Kind] = frozenset()
@@ -43,6 +44,10 @@ class Filters:
     sources: frozenset[Source] = frozenset()
     session: str = ""
     not_session: str = ""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_str(**{f"tag {number}": tag for number, tag in enumerate(self.tags, 1)})
 
     @property
     def by_validity_alone(self) -> bool:
@@ -89,7 +94,10 @@ def _utc(name: str, text: str, *, end_of_day: bool = False) -> str:
         ) from error
     if end_of_day and len(text) <= _DATE_LENGTH:
         moment = datetime.combine(moment, time.max)
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    try:
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(f"{name} {text[:40]!r} cannot be reckoned in UTC: use the years 1 to 9999") from None
     return moment.isoformat(timespec="microseconds")
 
 
@@ -113,6 +121,7 @@ class Query:
     as_of: str = ""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not 1 <= self.limit <= MAX_LIMIT:
             raise InvalidInput(f"limit {self.limit} is out of range: use 1 to {MAX_LIMIT}")
         if not 0.0 <= self.min_score <= 1.0:

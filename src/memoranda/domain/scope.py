@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from memoranda.domain.given import check_str
 from memoranda.errors import InvalidInput, MissingIdentity
 
 ScopeKind = Literal["agent", "team", "operator", "realm"]
@@ -29,6 +30,7 @@ def check_id(kind: str, value: str | None) -> str:
     """
     if value is None or value == "":
         raise MissingIdentity(f"no {kind} id was given; name one (there is no default)")
+    check_str(**{f"{kind} id": value})
     if not _ID.fullmatch(value):
         raise InvalidInput(
             f"{kind} id {value[:80]!r} is not allowed: use 1 to 64 of a-z, 0-9, '_' and '-', "

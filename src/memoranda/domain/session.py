@@ -14,6 +14,10 @@ from memoranda.domain.fingerprint import INVISIBLE
 from memoranda.domain.scope import Scope
 
 Audience = Literal["private", "shared"]
+AUDIENCES: tuple[Audience, ...] = ("private", "shared")
+
+RESERVED = "__"
+"""Namespaces of private values that begin so are the product's own, and do not count."""
 
 _ID = re.compile(r"ses_[0-9a-z]+")
 

@@ -124,6 +124,7 @@ def block(found: CoreBlock) -> Json:
         "shared": spec.shared,
         "read_only": spec.read_only,
         "edited": found.is_edited,
+        "readable": found.is_readable,
     }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from memoranda.domain.checkpoint import Checkpoint
 from memoranda.domain.context import NONCE, Context
+from memoranda.domain.given import check_str
 from memoranda.domain.operation import Append, Cut, DeleteFile, ReplaceFile
 from memoranda.domain.outcome import BatchOutcome
 from memoranda.domain.policy import default_file
@@ -153,6 +154,7 @@ class Agent(Recorder, CoreMemory, Recollection):
                 raise InvalidInput("this is a session of another agent")
             return session.context(query)
         self._guard()
+        check_str(query=query)
         found = self._assemble(query, None)
         shown = found.recalled
         return replace(found, recalled=replace(shown, text=shown.text.replace(_UNUSED, NONCE)) if shown else None)
@@ -178,16 +180,19 @@ class Agent(Recorder, CoreMemory, Recollection):
     def get(self, chunk_id: str) -> Chunk:
         """Return a record, a part of it (`rec_…#n`), or the record at `path:line`. Raises NotFound."""
         self._guard()
+        check_str(chunk_id=chunk_id)
         return reading.get(self._parts.stores, self.viewer, chunk_id)
 
     def checkpoints(self, *, limit: int = 20, path_contains: str = "") -> tuple[Checkpoint, ...]:
         """Return this scope's newest checkpoints (at most 100)."""
         self._guard()
+        check_str(path_contains=path_contains)
         return checkpoints.listed(self._parts.stores, self.viewer, limit=limit, path_contains=path_contains)
 
     def restore(self, checkpoint_id: str) -> BatchOutcome:
         """Bring back what a change replaced. Raises NotFound for an unknown id or another scope's."""
         self._guard()
+        check_str(checkpoint_id=checkpoint_id)
         stores = self._parts.stores
         return checkpoints.restore(
             stores, self.viewer, checkpoint_id, provenance=self._provenance("checkpoint_restore")
@@ -208,6 +213,7 @@ class Agent(Recorder, CoreMemory, Recollection):
         where there are not so many changes.
         """
         self._guard()
+        check_str(expected=expected)
         stores = self._parts.stores
         with stores.locks.hold(self.scope):
             newest = self.newest_checkpoint()
@@ -226,21 +232,25 @@ class Agent(Recorder, CoreMemory, Recollection):
     def diff(self, checkpoint_id: str) -> tuple[FileDiff, ...]:
         """Return what restoring a checkpoint would do, as diffs."""
         self._guard()
+        check_str(checkpoint_id=checkpoint_id)
         return checkpoints.diff(self._parts.stores, self.viewer, checkpoint_id)
 
     def history(self, record_id: str) -> History:
         """Return a record's versions and events. Raises NotFound."""
         self._guard()
+        check_str(record_id=record_id)
         return reading.history(self._parts.stores, self.viewer, record_id)
 
     def blame(self, file: str) -> tuple[BlameLine, ...]:
         """Return every block of a file with its record. Raises NotFound."""
         self._guard()
+        check_str(file=file)
         return reading.blame(self._parts.stores, self.viewer, file)
 
     def log(self, *, limit: int = 50, kind: str = "", subject: str = "", since: str = "") -> tuple[Event, ...]:
         """Return this scope's newest events; `kind` may be a prefix such as `record`."""
         self._guard()
+        check_str(kind=kind, subject=subject, since=since)
         after = read_time(since) if since else ""
         found = reading.log(self._parts.stores, self.viewer, limit=limit, kind=kind, subject=subject, since=after)
         return tuple(found)

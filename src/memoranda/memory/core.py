@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memoranda.domain.block import CoreBlock
-from memoranda.domain.operation import Batch, EditBlock
+from memoranda.domain.operation import Batch, EditBlock, check_operation
 from memoranda.domain.outcome import BatchOutcome
 from memoranda.errors import InvalidInput
 from memoranda.memory.handle import Handle
@@ -19,7 +19,7 @@ class CoreMemory(Handle):
         return core_blocks.blocks(self._parts.stores, self._agent_id())
 
     def core_append(self, block: str, text: str) -> BatchOutcome:
-        """Add text at the end of a block: as the next item of its list, else as a paragraph."""
+        """Add text at the end of a block: an item joins the list that is there, all else is a paragraph."""
         return self._edit(EditBlock(block, "append", text), "core_memory_append")
 
     def core_replace(self, block: str, old: str, new: str) -> BatchOutcome:
@@ -32,6 +32,7 @@ class CoreMemory(Handle):
 
     def _edit(self, operation: EditBlock, tool: str) -> BatchOutcome:
         self._guard()
+        check_operation(operation)
         scope = core_blocks.scope_of(self._parts.stores, self._agent_id(), operation.label)
         batch = Batch(
             self.viewer.principal, scope, (operation,), "block", self._provenance(tool),

@@ -6,7 +6,7 @@ import contextlib
 
 from memoranda.domain.access import Action, require
 from memoranda.domain.checkpoint import CheckpointReason
-from memoranda.domain.operation import Batch, Operation
+from memoranda.domain.operation import Batch, Operation, check_operation
 from memoranda.domain.outcome import BatchOutcome, Saved
 from memoranda.domain.record import Provenance
 from memoranda.domain.scope import Scope, Viewer
@@ -54,6 +54,7 @@ class Handle:
         scope: Scope | None = None,
     ) -> BatchOutcome:
         self._guard()
+        check_operation(operation)
         goal = scope or self.scope
         require(self.viewer, _ACTIONS.get(reason, "agent.memory.write"), goal)
         batch = Batch(self.viewer.principal, goal, (operation,), reason, self._provenance(tool), proposes=proposes)

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Literal, Self
 
 from memoranda.config import Config
+from memoranda.domain.given import check_str
 from memoranda.domain.report import (
     Finding,
     Progress,
@@ -187,6 +188,7 @@ class Memory(Archives, AbstractContextManager["Memory"]):
 
     def redact(self, text: str) -> str:
         """Return a text with `[redacted:<class>]` in the place of every secret: what transcripts pass through."""
+        check_str(text=text)
         return redacted(self._parts.stores, text)
 
     def import_transcript(

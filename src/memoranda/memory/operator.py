@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from memoranda.domain.access import require
 from memoranda.domain.erasure import Certificate
+from memoranda.domain.given import check_str
 from memoranda.domain.operation import Adopt, Batch, Retier
 from memoranda.domain.outcome import BatchOutcome
 from memoranda.domain.proposal import Proposal, Verdict
@@ -33,6 +34,7 @@ class Operator:
 
     def show(self, proposal_id: str) -> Waiting:
         """Return one proposal with all that it offers. Raises NotFound."""
+        check_str(proposal_id=proposal_id)
         return review.shown(self._parts.stores, None, proposal_id)
 
     def approve(
@@ -49,6 +51,7 @@ class Operator:
         self, proposal_id: str, verdict: Verdict, content_hash: str, rationale: str, only: Sequence[str]
     ) -> BatchOutcome:
         require(self.viewer, "memory.quarantine.review", OPERATOR)
+        check_str(proposal_id=proposal_id, content_hash=content_hash, rationale=rationale)
         return review.decide(
             self._parts.stores, self.principal, None, proposal_id, verdict, content_hash=content_hash,
             rationale=rationale, only=only,
@@ -63,6 +66,7 @@ class Operator:
         return self._on_record(record_id, Adopt(record_id), "adopt")
 
     def _on_record(self, record_id: str, operation: Retier | Adopt, reason: str) -> BatchOutcome:
+        check_str(record_id=record_id)
         record: Record | None = self._parts.stores.ledger.record(record_id)
         if record is None:
             raise NotFound("record not found")
@@ -84,6 +88,7 @@ class Operator:
         Raises as `services.erase.erase`. Residue is in the certificate, not raised.
         """
         require(self.viewer, "agent.memory.admin", OPERATOR)
+        check_str(record_id=record_id, text=text)
         return erasing.erase(
             self._parts.stores, self.principal, record_id=record_id, text=text, only=only,
             keep_tombstone=keep_tombstone, sweeper=self._parts.sweeper, forget_vectors=self._parts.cache.clear,

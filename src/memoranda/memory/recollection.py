@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from memoranda.domain.access import read_action, require
 from memoranda.domain.day import time_frame
 from memoranda.domain.episode import Episode
+from memoranda.domain.given import check_str
 from memoranda.domain.injection import Injection
 from memoranda.errors import InvalidInput
 from memoranda.memory.handle import Handle
@@ -33,11 +34,13 @@ class Recollection(Handle):
     def around(self, turn_id: str, *, count: int = 3) -> tuple[Episode, ...]:
         """Return what was said around a turn, `count` entries (1 to 20) before and after. Raises NotFound."""
         self._guard()
+        check_str(turn_id=turn_id)
         return reading.around(self._parts.stores, self.viewer, turn_id, count)
 
     def injections(self, *, limit: int = 50, record: str = "") -> Sequence[Injection]:
         """Return what entered this agent's prompts, newest first; of one record where it is named."""
         self._guard()
+        check_str(record=record)
         require(self.viewer, read_action(self.scope), self.scope)
         if not 1 <= limit <= MAX_INJECTIONS:
             raise InvalidInput(f"limit {limit} is out of range: use 1 to {MAX_INJECTIONS}")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memoranda.domain.access import require
+from memoranda.domain.given import check_str
 from memoranda.domain.operation import Create, Remove, Supersede
 from memoranda.domain.outcome import BatchOutcome, Refused
 from memoranda.domain.policy import LONG_TERM, NOTES
@@ -61,6 +62,7 @@ class Recorder(Handle):
         Raises:
             InvalidInput: the agent is in no team, in several, or not in this one.
         """
+        check_str(team=team)
         teams = sorted(scope.id for scope in self.viewer.scopes if scope.kind == "team")
         if team and team not in teams:
             raise InvalidInput(f"this agent is not in a team of this name; its teams: {', '.join(teams) or 'none'}")
@@ -72,6 +74,7 @@ class Recorder(Handle):
     def forget(self, request: str, *, dry_run: bool = False, limit: int = 6) -> ForgetResult:
         """Remove the one record that a request names exactly; anything unsure becomes a preview for a person."""
         self._guard()
+        check_str(request=request)
         require(self.viewer, "agent.memory.delete", self.scope)
         stores = self._parts.stores
         result = forgetting.forget(
@@ -106,6 +109,7 @@ class Recorder(Handle):
         """
         if not self.viewer.principal.is_person:
             raise Denied("only a person confirms what is to be forgotten")
+        check_str(token=token)
         stores, scopes = self._parts.stores, [self.scope]
         proposal = review.find(stores, scopes, token)
         if proposal.kind != "forget":

@@ -12,7 +12,8 @@ from typing import Any, Self
 
 from memoranda.domain.context import Context
 from memoranda.domain.conversation import Conversation, Message
-from memoranda.domain.episode import ROLES, Episode, EpisodeKind, Role, is_searchable
+from memoranda.domain.episode import ROLES, Episode, EpisodeKind, Role, is_searchable, one_line
+from memoranda.domain.given import check_str
 from memoranda.domain.operation import Batch
 from memoranda.domain.outcome import BatchOutcome, Duplicate, Saved
 from memoranda.domain.scope import Viewer
@@ -109,17 +110,18 @@ class Session(Agent):
     def say(self, role: Role, text: str, *, speaker: str = "", at: str = "") -> str:
         """Write down a turn (`user`, `assistant`) or system text; return it for the model.
 
-        `at` is when it was said, for what is told later (ISO 8601). Marks of recalled memory that a user's text
-        imitates are made harmless.
+        `at` is when it was said, for what is told later (ISO 8601; without an offset it is a time of the user's zone).
+        Marks of recalled memory that a user's text imitates are made harmless.
 
         Raises:
-            InvalidInput: the role is none of these, `at` is no time, or the session has ended.
+            InvalidInput: the role is none of these, `at` is no time, a text is none, or the session has ended.
         """
+        check_str(text=text, speaker=speaker, at=at)
         if role not in ROLES or role == "tool":
             raise InvalidInput("a turn is said by user, assistant or system; a tool answers with tool_result")
         kind = EpisodeKind.SYSTEM if role == "system" else EpisodeKind.TURN
-        when = read_time(at) if at else ""
-        self._write(Event(kind=kind, role=role, text=text, speaker=speaker, at=when))
+        when = read_time(at, self._parts.stores.zone().rules) if at else ""
+        self._write(Event(kind=kind, role=role, text=text, speaker=one_line(speaker), at=when))
         return self._inbound(text) if role == "user" else text
 
     def _inbound(self, text: str) -> str:
@@ -137,6 +139,7 @@ class Session(Agent):
     def tool_call(self, tool: str, arguments: Mapping[str, object] | str = "", *, call_id: str = "") -> None:
         """Write down that the model calls a tool. What a memory tool is to write is logged by its hash alone."""
         text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, default=str)
+        check_str(tool=tool, text=text, call_id=call_id)
         if is_memory_tool(tool):
             text = json.dumps({"arguments": self._parts.stores.prints.content(text)})
         self._write(Event(kind=EpisodeKind.TOOL_CALL, role="assistant", text=text, tool=tool, call=call_id))
@@ -147,6 +150,7 @@ class Session(Agent):
         It is never found by search. Marks of recalled memory that it imitates are made harmless; beside that it is
         returned unchanged, while the log has it without secrets and at most 10,000 bytes of it.
         """
+        check_str(tool=tool, text=text, server="" if server is None else server, call_id=call_id)
         sessions.tool_result(
             self._parts.stores, self._session_id, tool, server=server, policy=self._parts.config.content_trust,
             author=self.viewer.principal,
@@ -157,6 +161,7 @@ class Session(Agent):
     def receive(self, text: str, sender: Session | str) -> str:
         """Hand over a message of another session as a user's turn, once its taint is passed on."""
         sender_id = sender.id if isinstance(sender, Session) else sender
+        check_str(text=text, sender=sender_id)
         name = str(sender.viewer.principal) if isinstance(sender, Session) else "another session"
         sessions.receive(self._parts.stores, self._session_id, sender_id, author=self.viewer.principal)
         self._write(Event(kind=EpisodeKind.TURN, role="user", text=text, speaker=name))
@@ -167,6 +172,7 @@ class Session(Agent):
         allowed = (EpisodeKind.DECISION, EpisodeKind.NOTE, EpisodeKind.ERROR, EpisodeKind.HEARTBEAT)
         if kind not in allowed:
             raise InvalidInput(f"a note is one of {', '.join(allowed)}")
+        check_str(text=text)
         self._write(Event(kind=EpisodeKind(kind), role="system", text=text))
 
     def _write(self, event: Event) -> Episode:
@@ -225,6 +231,7 @@ class Session(Agent):
         """
         if session is not None and session.id != self.id:
             raise InvalidInput("this is another session; ask it for its own prompt")
+        check_str(query=query)
         if not self.is_open_to_memory:
             return Context(skipped="memory is not used where a group listens")
         with self._lock:
@@ -249,6 +256,7 @@ class Session(Agent):
         Without a summary a sentence says what went and how to find it. The log keeps everything; what was recalled
         before may be recalled again.
         """
+        check_str(summary=summary)
         with self._lock:
             settings = self._parts.config.sessions
             done = talking.compact(
@@ -276,6 +284,7 @@ class Session(Agent):
     def new(self, key: str) -> Session:
         """End this conversation and begin another under another key; one that goes on under that key ends too."""
         audience, is_open = self.audience, key in [state.key for state in self.sessions()]
+        sessions.check_opening(self._parts.stores, key, audience)
         self.close()
         made = Session.begin(self._parts, self.viewer, key, audience)
         if is_open and made.id != self.id and key != self.key:

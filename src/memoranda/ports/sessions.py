@@ -24,8 +24,8 @@ class SessionLedger(Protocol):
     def state_keys(self, session: str, namespace: str) -> Sequence[str]:
         """Return the keys of a namespace, in order."""
 
-    def state_size(self, session: str) -> tuple[int, int]:
-        """Return how many values a session has, and their characters together."""
+    def state_size(self, session: str, *, but: tuple[str, str] = ("", "")) -> tuple[int, int]:
+        """Return how many values a session has of its host, and their characters together; `but` one is not counted."""
 
     def state_drop(self, session: str) -> None:
         """Remove everything of a session."""

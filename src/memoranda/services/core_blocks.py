@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from memoranda.domain.block import CORE, CoreBlock, labels_in, section_of
+from memoranda.domain.block import CORE, CoreBlock, labels_in, repeated_in, section_of
 from memoranda.domain.markdown import Document
 from memoranda.domain.scope import REALM, Scope, agent_scope
 from memoranda.services.stores import Stores
-from memoranda.services.visible_file import VisibleFile, visible_file
+from memoranda.services.visible_file import VisibleFile, visible_file, why_unreadable
 
 
 def blocks(stores: Stores, agent: str) -> tuple[CoreBlock, ...]:
@@ -21,7 +21,7 @@ def blocks(stores: Stores, agent: str) -> tuple[CoreBlock, ...]:
             files[scope] = visible_file(stores, scope, CORE)
         file = files[scope]
         section = section_of(_readable(file), spec.label) if file else None
-        if file is None and stores.ledger.file(scope, CORE) is not None:
+        if file is None and is_unreadable(stores, scope):
             found.append(CoreBlock(spec=spec, value="", is_edited=True, is_readable=False))
         elif file is None or section is None:
             found.append(CoreBlock(spec=spec, value=spec.value, is_edited=False))
@@ -29,6 +29,13 @@ def blocks(stores: Stores, agent: str) -> tuple[CoreBlock, ...]:
             value = file.text(section.start, section.end).strip("\r\n")
             found.append(CoreBlock(spec=spec, value=value, is_edited=True))
     return tuple(found)
+
+
+def is_unreadable(stores: Stores, scope: Scope) -> bool:
+    """Whether a scope has a file of core blocks and nobody can read it, known to the ledger or not."""
+    if visible_file(stores, scope, CORE) is not None:
+        return False
+    return stores.ledger.file(scope, CORE) is not None or bool(why_unreadable(stores, scope, CORE))
 
 
 def too_long(stores: Stores, scope: Scope) -> tuple[CoreBlock, ...]:
@@ -64,3 +71,11 @@ def odd_labels(stores: Stores, scope: Scope) -> tuple[str, ...]:
     file = visible_file(stores, scope, CORE)
     declared = {spec.label.casefold() for spec in stores.blocks if spec.shared == (scope == REALM)}
     return tuple(label for label in labels_in(file.document) if label.casefold() not in declared) if file else ()
+
+
+def repeated_labels(stores: Stores, scope: Scope) -> tuple[str, ...]:
+    """Return labels of declared blocks that a file has more than once: the later sections are in no prompt."""
+    file = visible_file(stores, scope, CORE)
+    odd = {label.casefold() for label in odd_labels(stores, scope)}
+    repeated = repeated_in(_readable(file)) if file else ()
+    return tuple(label for label in dict.fromkeys(repeated) if label.casefold() not in odd)

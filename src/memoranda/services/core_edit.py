@@ -20,9 +20,15 @@ def spec_of(stores: Stores, scope: Scope, label: str, author: Principal) -> Bloc
     mine = [spec for spec in here if author.kind != "agent" or spec.is_for(author.id)]
     found = next((spec for spec in mine if spec.label == label), None)
     if found is None:
-        known = ", ".join(spec.label for spec in mine) or "none"
+        known = ", ".join(spec.label for spec in stores.blocks if _has(spec, scope, author)) or "none"
         return Refused("unknown_block", f"there is no block {label[:80]!r} here (there are: {known})")
     return found
+
+
+def _has(spec: BlockSpec, scope: Scope, author: Principal) -> bool:
+    """Whether who writes in a scope has a block, its own or a shared one."""
+    owner = author if author.kind == "agent" else scope
+    return owner.kind != "agent" or spec.is_for(owner.id)
 
 
 def shares_blocks(stores: Stores, batch: Batch) -> bool:

@@ -19,6 +19,7 @@ from memoranda.domain.episode import (
     is_searchable,
     line_of,
     log_path,
+    one_line,
     read_line,
     readable,
 )
@@ -114,7 +115,7 @@ def _made(stores: Stores, state: SessionState, event: Event, author: Principal) 
     return Episode(
         id=stores.ids.new("epi"), at=event.at or stores.clock.now(), session=state.id, key=_clean(stores, state.key),
         position=0, kind=event.kind, role=event.role, text=text, author=str(author),
-        speaker=" ".join(_clean(stores, event.speaker).split())[:200], tool=_clean(stores, event.tool)[:200],
+        speaker=one_line(_clean(stores, event.speaker))[:200], tool=_clean(stores, event.tool)[:200],
         call=_clean(stores, event.call)[:200],
         tainted=state.is_tainted, source=event.source, ref=event.ref, size=size, whole=whole, kept_from=event.kept_from,
     )  # fmt: skip

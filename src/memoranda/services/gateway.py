@@ -66,7 +66,7 @@ def commit(stores: Stores, batch: Batch) -> BatchOutcome:
         if refused:
             return _refuse(stores, batch, refused)
         held = _held(stores, batch)
-        retriable = all(isinstance(operation, Append | Cut | Create) for operation in batch.operations)
+        retriable = all(_goes_on(operation) for operation in batch.operations)
         edited = False
         for _ in range(ATTEMPTS):
             plan = Plan(batch, stores.clock.now())
@@ -85,6 +85,13 @@ def commit(stores: Stores, batch: Batch) -> BatchOutcome:
             except Conflict:
                 edited = True
         return _conflict(stores, plan)
+
+
+def _goes_on(operation: Operation) -> bool:
+    """Whether an operation means the same after a person's edit of its file: it adds, or names what it takes away."""
+    if isinstance(operation, EditBlock):
+        return operation.action != "set" and not operation.expected
+    return isinstance(operation, Append | Cut | Create)
 
 
 def commit_observed(stores: Stores, batches: Sequence[Batch], *, first_run: bool = False) -> Counter[str]:
@@ -370,7 +377,7 @@ def _conflict(stores: Stores, plan: Plan) -> BatchOutcome:
     offered = "\n\n".join(
         item.body if isinstance(item, Create) else item.text
         for item in batch.operations
-        if isinstance(item, Append | ReplaceFile | Create)
+        if isinstance(item, Append | ReplaceFile | Create | EditBlock)
     )
     entry = writing.conflict_entry(stores, batch, offered)
     stores.ledger.discard(entry, why="the file was changed in between")

@@ -21,6 +21,7 @@ def open_session(
         InvalidInput, Conflict: as `sessions.open_session`.
         Busy, BackendError: as `sync`; no session is opened then.
     """
+    sessions.check_opening(stores, key, audience)
     if stores.ledger.session_named(scope, key) is None:
         settle(stores, scope)
     return sessions.open_session(stores, scope, key, author=author, audience=audience)

@@ -7,17 +7,34 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memoranda.domain.content_trust import ContentTrust, is_untrusted
-from memoranda.domain.episode import readable
+from memoranda.domain.episode import one_line, readable
+from memoranda.domain.given import check_str
 from memoranda.domain.operation import Door
 from memoranda.domain.record import Provenance
 from memoranda.domain.scope import Principal, Scope
-from memoranda.domain.session import Audience, SessionState
+from memoranda.domain.session import AUDIENCES, Audience, SessionState
 from memoranda.errors import BackendError, Conflict, InvalidInput, NotFound
 from memoranda.services.secret_text import redacted, secret_refused
 from memoranda.services.stores import Stores
 
 MAX_KEY_CHARS = 200
 _ATTEMPTS = 4
+
+
+def check_opening(stores: Stores, key: str, audience: Audience) -> None:
+    """Check what a session is to be opened with.
+
+    Raises:
+        InvalidInput: the key is empty, long, holds control characters or a secret, or nobody is such an audience.
+    """
+    check_str(**{"a session's key": key})
+    if not key.strip() or len(key) > MAX_KEY_CHARS or not key.isprintable():
+        raise InvalidInput(f"a session's key is 1 to {MAX_KEY_CHARS} printable characters")
+    if audience not in AUDIENCES:
+        raise InvalidInput(f"a session's audience is {' or '.join(AUDIENCES)}")
+    refused = secret_refused(stores, key)
+    if refused is not None:
+        raise InvalidInput(f"a session's key is kept and shown: {refused.message}")
 
 
 def open_session(
@@ -28,13 +45,9 @@ def open_session(
     A private session that a group hears from now on becomes shared; a shared one never becomes private again.
 
     Raises:
-        InvalidInput: the key is empty, long, or holds control characters.
+        InvalidInput: as `check_opening`.
     """
-    if not key.strip() or len(key) > MAX_KEY_CHARS or not key.isprintable():
-        raise InvalidInput(f"a session's key is 1 to {MAX_KEY_CHARS} printable characters")
-    refused = secret_refused(stores, key)
-    if refused is not None:
-        raise InvalidInput(f"a session's key is kept and shown: {refused.message}")
+    check_opening(stores, key, audience)
     for _ in range(_ATTEMPTS):
         found = stores.ledger.session_named(scope, key)
         if found is not None and found.audience in (audience, "shared"):
@@ -69,7 +82,7 @@ def tool_result(
     The taint is durable when this returns, so that no write can come between.
     """
     if is_untrusted(tool, server, policy):
-        _taint(stores, session_id, f"tool:{redacted(stores, readable(tool)).strip()[:100]}", author)
+        _taint(stores, session_id, f"tool:{one_line(redacted(stores, readable(tool)))[:100]}", author)
     return current(stores, session_id).is_tainted
 
 
@@ -78,9 +91,10 @@ def receive(stores: Stores, session_id: str, sender_session_id: str, *, author: 
 
     A sender that is not known counts as tainted.
     """
+    sender_session_id = readable(sender_session_id)
     sender = stores.ledger.session(sender_session_id)
     if sender is None or sender.is_tainted:
-        _taint(stores, session_id, f"message:{sender_session_id[:100]}", author)
+        _taint(stores, session_id, f"message:{one_line(sender_session_id)[:100]}", author)
     return current(stores, session_id).is_tainted
 
 

@@ -14,7 +14,6 @@ from memoranda.ports import Embedder
 from memoranda.services import core_blocks, episodes, erase
 from memoranda.services.meaning import members_of
 from memoranda.services.stores import Stores
-from memoranda.services.visible_file import visible_file
 from memoranda.services.withheld import withheld_lines
 
 
@@ -102,14 +101,21 @@ def doctor(stores: Stores, report: StatusReport, opened: Callable[[], Embedder |
 
 
 def _core_blocks(stores: Stores) -> Iterator[Finding]:
-    """Core blocks that are in no prompt: too long, or under a name that no setting has."""
-    for scope in stores.ledger.scopes():
-        if scope.kind not in ("agent", "realm") or stores.ledger.file(scope, CORE) is None:
+    """Core blocks that are in no prompt: too long, under a name that no setting has, or under one that is taken."""
+    for scope in sorted({*stores.ledger.scopes(), *stores.documents.scopes()}):
+        if scope.kind not in ("agent", "realm"):
             continue
-        if visible_file(stores, scope, CORE) is None:
+        if core_blocks.is_unreadable(stores, scope):
             yield Finding(
                 "error", f"{scope} {CORE}", "the file of core blocks cannot be read; no prompt has them",
-                "open it and save it as UTF-8, or take its last state back with `memoranda undo`",
+                _how_to_read_again(stores, scope),
+            )  # fmt: skip
+        for label in core_blocks.repeated_labels(stores, scope):
+            yield Finding(
+                "warning", f"{scope} {CORE}",
+                f"the section {label!r} stands more than once; only the first is a core block, the others are in no "
+                "prompt",
+                "move what they hold into the first, and take their headings out",
             )  # fmt: skip
         for label in core_blocks.odd_labels(stores, scope):
             yield Finding(
@@ -121,6 +127,18 @@ def _core_blocks(stores: Stores) -> Iterator[Finding]:
                 "warning", f"{scope} {CORE}",
                 f"the block {block.spec.label} has {block.over} characters too many and is in no prompt", "shorten it",
             )  # fmt: skip
+
+
+def _how_to_read_again(stores: Stores, scope: Scope) -> str:
+    """What to do with a file of core blocks that is not text: `undo` alone refuses, for it would overwrite it."""
+    mend = "open it in an editor and save it as UTF-8"
+    if scope.kind != "agent" or stores.ledger.file(scope, CORE) is None:
+        return mend
+    agent = "" if scope.id == "main" else f" --agent {scope.id}"
+    return (
+        f"{mend}; to go back to its last readable state instead, move it away, run `memoranda sync --accept-removals`, "
+        f"and then `memoranda undo{agent}`"
+    )
 
 
 def _logs(stores: Stores) -> Iterator[Finding]:

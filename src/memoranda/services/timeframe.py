@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 
 from memoranda.domain.access import is_bound_by_rejection, read_action, require
-from memoranda.domain.day import TimeFrame
+from memoranda.domain.day import TimeFrame, Zone
 from memoranda.domain.episode import Episode, is_for_models, log_path
 from memoranda.domain.scope import Viewer
 from memoranda.services import episodes
@@ -25,10 +24,15 @@ class TimeFrameResult:
     """
 
     frame: TimeFrame
-    zone: str
+    place: Zone
     total: int
     left_out: int
     entries: tuple[Episode, ...]
+
+    @property
+    def zone(self) -> str:
+        """Name of the user's time zone, whose days these are."""
+        return self.place.name
 
     @property
     def truncated(self) -> bool:
@@ -41,8 +45,7 @@ def recall_timeframe(stores: Stores, viewer: Viewer, frame: TimeFrame) -> TimeFr
     scope = viewer.own
     require(viewer, read_action(scope), scope)
     zone, is_model = stores.zone(), is_bound_by_rejection(viewer.principal)
-    edge = timedelta(days=1)  # a log file is named by the day that its zone had then
-    wanted = {log_path(day) for day in (frame.first - edge, *frame.days, frame.last + edge)}
+    wanted = {log_path(day) for day in frame.days_around}  # a log file is named by the day that its zone had then
     paths = [file.path for file in stores.log.files(scope) if file.path in wanted]
     found = [
         item for _, _, item in episodes.read_all(stores, scope, paths) if frame.first <= zone.day(item.at) <= frame.last
@@ -52,6 +55,6 @@ def recall_timeframe(stores: Stores, viewer: Viewer, frame: TimeFrame) -> TimeFr
     if is_model and stores.ledger.has_tombstones(scope):
         shown = [item for item in shown if not hides(stores, scope, item.text)]
     return TimeFrameResult(
-        frame=frame, zone=zone.name, total=len(shown), left_out=len(found) - len(shown),
+        frame=frame, place=zone, total=len(shown), left_out=len(found) - len(shown),
         entries=tuple(shown[-MAX_ENTRIES:]),
     )  # fmt: skip

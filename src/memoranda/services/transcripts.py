@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from memoranda.domain.conversation import Conversation
-from memoranda.domain.episode import Episode, EpisodeKind, is_for_models
+from memoranda.domain.episode import Episode, EpisodeKind, is_for_models, one_line
 from memoranda.domain.scope import Scope
 from memoranda.domain.session import SessionState
 from memoranda.domain.withheld import MASK
@@ -51,7 +51,7 @@ def _lines(stores: Stores, state: SessionState, mine: list[Episode]) -> Iterator
     shown = [item for item in mine if item.kind in _SHOWN and is_for_models(item)]
     yield f"<!-- memoranda:transcript {state.id} -->"
     yield ""
-    yield f"# Session {_one_line(state.key)}"
+    yield f"# Session {one_line(state.key)}"
     yield ""
     yield "A copy for reading. It is no memory: what is changed here changes nothing."
     if len(mine) > len(shown):
@@ -70,15 +70,11 @@ def _lines(stores: Stores, state: SessionState, mine: list[Episode]) -> Iterator
         who = item.speaker or (f"{item.role} ({item.tool})" if item.tool else item.role)
         kind = "" if item.kind is EpisodeKind.TURN else f" [{item.kind}]"
         yield ""
-        yield f"**{moment:%H:%M} {_one_line(who)}**{kind}"
+        yield f"**{moment:%H:%M} {one_line(who)}**{kind}"
         yield ""
         text = MASK if hides(stores, state.scope, item.text) else item.text
         yield from (f"> {line}".rstrip() for line in text.splitlines() or [""])
     yield ""
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def tidy(stores: Stores, scope: Scope, now: str) -> int:

@@ -11,7 +11,7 @@ from memoranda.domain.withheld import Withheld
 from memoranda.errors import BackendError, Conflict
 from memoranda.services import gateway
 from memoranda.services.stores import Stores
-from memoranda.services.working_file import WorkingFile, load
+from memoranda.services.working_file import WorkingFile, decode, load
 
 _ATTEMPTS = 3
 
@@ -53,6 +53,16 @@ def visible_file(stores: Stores, scope: Scope, path: str) -> VisibleFile | None:
     if working is None or not working.exists:
         return None
     return VisibleFile(working.document, working.withheld, tuple(working.known))
+
+
+def why_unreadable(stores: Stores, scope: Scope, path: str) -> str:
+    """Return why a file that is there cannot be read, "" where it can, or where there is none."""
+    try:
+        found = stores.documents.read(scope, path)
+        decode(found[0] if found else b"", path)
+    except BackendError as error:
+        return str(error)
+    return ""
 
 
 def _current(stores: Stores, scope: Scope, path: str) -> WorkingFile | None:

@@ -30,7 +30,7 @@ def open_state(home: Path) -> Path:
             if not folder.is_dir():
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise BackendError(f"the home {home} cannot be used: {error.strerror}") from error
+        raise BackendError(f"the home {home} cannot be made or written: {error.strerror}") from error
     return state
 
 

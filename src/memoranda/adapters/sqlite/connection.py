@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 
 import apsw
 
-from memoranda.errors import BackendError, Busy, IntegrityError
+from memoranda.domain.given import NOT_UNICODE
+from memoranda.errors import BackendError, Busy, IntegrityError, InvalidInput
 
 _RETRY_SECONDS = 0.01
 BUSY_MILLISECONDS = 30_000
@@ -64,12 +66,24 @@ def foreign_errors(path: Path | str) -> Iterator[None]:
     """Turn apsw's errors into the library's; the message names the file, never a value."""
     try:
         yield
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"{NOT_UNICODE}; nothing was changed") from error
     except apsw.BusyError as error:
         raise Busy(f"{path} is held by another process; try again") from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise IntegrityError(f"{path} is damaged: {type(error).__name__}; run `memoranda verify`") from error
+    except (apsw.CantOpenError, apsw.ReadOnlyError, OSError) as error:
+        raise BackendError(_cannot_write(Path(path)) or f"{path}: {type(error).__name__}: {error}") from error
     except apsw.Error as error:
         raise BackendError(f"{path}: {type(error).__name__}: {error}") from error
+
+
+def _cannot_write(path: Path) -> str:
+    """Say that a database or its folder cannot be written, "" where that is not why it failed: readers write, too."""
+    for place in (path.parent, path):
+        if place.exists() and not os.access(place, os.W_OK):
+            return f"{place} cannot be written; reading memory needs that, too: check its permissions, or use a copy"
+    return ""
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from memoranda.adapters.sqlite.connection import rows_of
 from memoranda.domain.erasure import holds, in_json
 from memoranda.domain.injection import Injection
 from memoranda.domain.scope import Scope
+from memoranda.domain.session import RESERVED
 
 _NAMED = "session=? AND namespace=? AND key=?"
 
@@ -50,11 +51,14 @@ class LedgerSessions:
         with self._reading() as db:
             return [str(key) for (key,) in rows_of(db, query, (session, namespace))]
 
-    def state_size(self, session: str) -> tuple[int, int]:
-        """Return how many values a session has, and their characters together."""
-        query = "SELECT count(*), coalesce(sum(length(value)), 0) FROM session_state WHERE session=?"
+    def state_size(self, session: str, *, but: tuple[str, str] = ("", "")) -> tuple[int, int]:
+        """Return how many values a session has of its host, and their characters together; `but` one is not counted."""
+        query = (
+            "SELECT count(*), coalesce(sum(length(value)), 0) FROM session_state "
+            "WHERE session=? AND substr(namespace, 1, ?)<>? AND NOT (namespace=? AND key=?)"
+        )
         with self._reading() as db:
-            ((count, size),) = rows_of(db, query, (session,))
+            ((count, size),) = rows_of(db, query, (session, len(RESERVED), RESERVED, *but))
         return int(count), int(size)
 
     def state_drop(self, session: str) -> None:

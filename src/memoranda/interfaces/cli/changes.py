@@ -88,7 +88,9 @@ def log(
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=1_000, help="Events at most.")] = 50,
     kind: Annotated[str, typer.Option("--kind", help="Only events of this kind.")] = "",
     subject: Annotated[str, typer.Option("--subject", help="Only events about this record or file.")] = "",
-    since: Annotated[str, typer.Option("--since", metavar="TIME", help="At or after (ISO 8601).")] = "",
+    since: Annotated[
+        str, typer.Option("--since", metavar="TIME", help="At or after (ISO 8601; UTC without an offset).")
+    ] = "",
     agent: AgentId = None,
     home: Home = None,
     as_json: AsJson = False,

@@ -1,4 +1,4 @@
-"""Options that say what is known about a record, shared by `save` and `update`."""
+"""Options that say what is known about a record, shared by `save` and `update`, and the times of `search`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,24 @@ Known = Annotated[Epistemic | None, typer.Option("--epistemic", help="How it is 
 Evidence = Annotated[
     list[str] | None, typer.Option("--evidence", metavar="REF", help="A record or session that shows it; repeatable.")
 ]
-ValidFrom = Annotated[str, typer.Option("--valid-from", metavar="TIME", help="Since when it is true (ISO 8601).")]
-ValidTo = Annotated[str, typer.Option("--valid-to", metavar="TIME", help="Until when it is true (ISO 8601).")]
+ValidFrom = Annotated[
+    str, typer.Option("--valid-from", metavar="TIME", help="Since when it is true (ISO 8601; UTC without an offset).")
+]
+ValidTo = Annotated[
+    str, typer.Option("--valid-to", metavar="TIME", help="Until when it is true (ISO 8601; UTC without an offset).")
+]
+Since = Annotated[
+    str, typer.Option("--since", metavar="TIME", help="Recorded at or after (ISO 8601; UTC without an offset).")
+]
+Until = Annotated[
+    str, typer.Option("--until", metavar="TIME", help="Recorded at or before (ISO 8601; UTC without an offset).")
+]
+AsOf = Annotated[
+    str, typer.Option("--as-of", metavar="TIME", help="What was believed then (ISO 8601; UTC without an offset).")
+]
+ValidAt = Annotated[
+    str, typer.Option("--valid-at", metavar="TIME", help="What was true then (ISO 8601; UTC without an offset).")
+]
 
 
 def described(

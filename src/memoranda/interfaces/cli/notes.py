@@ -100,8 +100,8 @@ def search(
     kind: Annotated[list[Kind] | None, typer.Option("--kind", help="Only this kind; may be repeated.")] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="Only with this tag; may be repeated.")] = None,
     path: Annotated[str, typer.Option("--path", metavar="F", help="Only this file.")] = "",
-    since: Annotated[str, typer.Option("--since", metavar="TIME", help="Recorded at or after (ISO 8601).")] = "",
-    until: Annotated[str, typer.Option("--until", metavar="TIME", help="Recorded at or before (ISO 8601).")] = "",
+    since: describing.Since = "",
+    until: describing.Until = "",
     min_trust: Annotated[
         str | None, typer.Option("--min-trust", metavar="TRUST", help="At least this far to be believed.")
     ] = None,
@@ -110,8 +110,8 @@ def search(
         typer.Option("--min-score", min=0.0, max=1.0, help="Relevance bar.", show_default="configured"),
     ] = None,
     token_budget: Annotated[int, typer.Option("--token-budget", min=0, help="Cap on all text; 0 for none.")] = 0,
-    as_of: Annotated[str, typer.Option("--as-of", metavar="TIME", help="What was believed then (ISO 8601).")] = "",
-    valid_at: Annotated[str, typer.Option("--valid-at", metavar="TIME", help="What was true then (ISO 8601).")] = "",
+    as_of: describing.AsOf = "",
+    valid_at: describing.ValidAt = "",
     no_sync: NoSync = False,
     agent: AgentId = None,
     home: Home = None,

@@ -28,6 +28,11 @@ def plain(text: str) -> str:
     )
 
 
+def indented(text: str) -> str:
+    """Return text whose further lines are set in, so that none of them can pass for an entry of its own."""
+    return "\n   ".join(text.splitlines())
+
+
 def coloured() -> bool:
     """Return whether standard output takes colours: a terminal, and NO_COLOR is not set."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")

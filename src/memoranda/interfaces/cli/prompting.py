@@ -7,14 +7,15 @@ from typing import Annotated
 
 import typer
 
-from memoranda.domain.block import CoreBlock
+from memoranda.domain.block import CORE, CoreBlock
 from memoranda.domain.context import Context
+from memoranda.domain.episode import one_line
 from memoranda.domain.outcome import BatchOutcome, Quarantined, Saved
-from memoranda.errors import NotFound
+from memoranda.errors import BackendError, NotFound
 from memoranda.interfaces import wire
 from memoranda.interfaces.cli.notes import text_argument
 from memoranda.interfaces.cli.options import AgentId, AsJson, Home, NoSync, verb
-from memoranda.interfaces.cli.output import plain, strong
+from memoranda.interfaces.cli.output import indented, plain, strong
 from memoranda.interfaces.cli.session import Session, opened
 from memoranda.interfaces.errors import ensure_done
 from memoranda.services.timeframe import MAX_CHARACTERS, TimeFrameResult
@@ -87,8 +88,9 @@ def _day_lines(found: TimeFrameResult) -> Iterator[str]:
     yield f"{found.frame} ({found.zone}): {found.total} entries" + (", the newest 40" if found.truncated else "")
     for item in found.entries:
         marks = "".join((" [tainted]" if item.tainted else "", f" [{item.source}]" if item.source else ""))
-        who = item.speaker or (f"{item.role} {item.tool}".strip())
-        yield plain(f"{item.at[:16]} {item.kind} {who}{marks}: {item.text[:MAX_CHARACTERS]}")
+        who = one_line(item.speaker or f"{item.role} {item.tool}")
+        text = indented(item.text[:MAX_CHARACTERS]) or "(no text)"
+        yield plain(f"{found.place.local(item.at):%Y-%m-%d %H:%M} {item.kind} {who}{marks}: {text}")
     if found.left_out:
         yield f"{found.left_out} entries are not shown here"
 
@@ -123,10 +125,17 @@ def blocks_list(*, agent: AgentId = None, home: Home = None, as_json: AsJson = F
 
 def _block_line(item: CoreBlock) -> str:
     spec = item.spec
+    if not item.is_readable:
+        return plain(f"{spec.label}  {_unreadable(item)}")
     size = f"{item.characters:,} of {spec.limit:,}" if spec.limit else f"{item.characters:,}"
     known = {"shared": spec.shared, "read-only": spec.read_only, "too long: not in the prompt": item.over}
     marks = [name for name, holds in known.items() if holds]
     return plain(f"{spec.label}  {size} characters" + (f"  ({', '.join(marks)})" if marks else ""))
+
+
+def _unreadable(item: CoreBlock) -> str:
+    file = f"shared/{CORE}" if item.spec.shared else CORE
+    return f"{file} cannot be read, and no prompt has the block: save the file as UTF-8 (`memoranda doctor`)"
 
 
 @verb
@@ -136,6 +145,8 @@ def blocks_show(block: Label, *, agent: AgentId = None, home: Home = None, as_js
         found = next((item for item in session.agent.blocks() if item.spec.label == block), None)
     if found is None:
         raise NotFound("there is no block of this name; `memoranda blocks list` shows them")
+    if not found.is_readable:
+        raise BackendError(_unreadable(found))
     session.out.result(wire.block(found), [plain(found.value)])
 
 

@@ -8,11 +8,13 @@ from typing import Annotated
 
 import typer
 
+from memoranda.domain.conversation import Message
+from memoranda.domain.episode import one_line
 from memoranda.domain.session import SessionState
 from memoranda.errors import Denied, NotFound
 from memoranda.interfaces.cli.notes import text_argument
 from memoranda.interfaces.cli.options import AgentId, AsJson, Home, verb
-from memoranda.interfaces.cli.output import plain
+from memoranda.interfaces.cli.output import indented, plain
 from memoranda.interfaces.cli.session import SESSION, in_session, opened, pinned_agent
 from memoranda.interfaces.cli.session import Session as Opened
 from memoranda.memory import Session
@@ -76,7 +78,7 @@ def session_open(
     as_json: AsJson = False,
 ) -> None:
     """Open a session, or go on with the open one of this key."""
-    with opened(home, agent, as_json=as_json) as here:
+    with opened(home, agent, as_json=as_json, make=True) as here:
         state = _session(here, key, shared=shared).state
     here.out.result(_facts(state), [_line(state)])
 
@@ -92,7 +94,7 @@ def session_tool_result(
     as_json: AsJson = False,
 ) -> None:
     """Note, before it is read, that a tool's result comes into a session; an untrusted one taints it."""
-    with opened(home, agent, as_json=as_json) as here:
+    with opened(home, agent, as_json=as_json, make=True) as here:
         session = _session(here, key)
         session.tool_result(tool, "", server)
         state = session.state
@@ -126,7 +128,12 @@ def session_say(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What was said; - reads standard input.")],
     *,
     speaker: Annotated[str, typer.Option("--speaker", metavar="NAME", help="Who said it.")] = "",
-    at: Annotated[str, typer.Option("--at", metavar="TIME", help="When it was said (ISO 8601), if not now.")] = "",
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at", metavar="TIME", help="When it was said, if not now (ISO 8601; without an offset your time zone)."
+        ),
+    ] = "",
     agent: AgentId = None,
     home: Home = None,
     as_json: AsJson = False,
@@ -145,8 +152,13 @@ def session_messages(key: Key, *, agent: AgentId = None, home: Home = None, as_j
     with opened(home, agent, as_json=as_json) as here:
         found = _read_in(here, key).messages
     entries = [asdict(message) for message in found]
-    lines = [plain(f"{item.position} {item.speaker or item.role} {item.tool}: {item.text}") for item in found]
+    lines = [_message_line(item) for item in found if item.text.strip() or item.tool]
     here.out.result({"count": len(entries), "messages": entries}, lines or ["nothing was said yet"])
+
+
+def _message_line(item: Message) -> str:
+    who = one_line(item.speaker or item.role)
+    return plain(f"{item.position} {who} {one_line(item.tool)}: {indented(item.text)}")
 
 
 @verb
