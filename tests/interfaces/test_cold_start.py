@@ -11,7 +11,10 @@ import pytest
 
 from tests.interfaces.command_line import TEA, CommandLine
 
-HEAVY = {"onnxruntime", "tokenizers", "mcp", "mcp_types", "uvicorn", "starlette", "numpy", "pydantic"}
+HEAVY = {
+    "onnxruntime", "tokenizers", "mcp", "mcp_types", "uvicorn", "starlette", "numpy", "pydantic", "httpx2", "tenacity",
+    "xllamacpp",
+}  # fmt: skip
 
 LOADED = """
 import sys
