@@ -187,6 +187,18 @@ class TurnTable:
                 touched.append(target)
         return weights, np.concatenate(touched)
 
+    def of_sessions(self, wanted: str, unwanted: str) -> NDArray[np.bool_] | None:
+        """Return which turns are of one session, or not of another; None where neither is named."""
+        if not (wanted or unwanted):
+            return None
+        numbers = {name: number for number, name in enumerate(self.session_names)}
+        allowed = np.ones(len(self), bool)
+        if wanted:
+            allowed &= self.session == numbers.get(wanted, -1)
+        if unwanted:
+            allowed &= self.session != numbers.get(unwanted, -1)
+        return allowed
+
     def around(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which turns are among these or beside one of them."""
         found = mask.copy()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 
 import apsw
@@ -107,11 +108,13 @@ def _allowed(
 
     A phrase may stand beside a turn. One that nobody has said is asked for by its words: people quote from memory.
     """
-    allowed: NDArray[np.bool_] | None = None
-    if filters != Filters(valid_at=filters.valid_at, sources=filters.sources):
-        where, values = conditions(filters)
+    allowed = table.of_sessions(filters.session, filters.not_session)
+    others = replace(filters, session="", not_session="")
+    if others != Filters(valid_at=filters.valid_at, sources=filters.sources):
+        where, values = conditions(others)
         query = f"SELECT p.key FROM current p WHERE p.scope = :scope AND p.origin <> 'note'{where}"
-        allowed = _mask(table, handle.connection.execute(query, {**values, "scope": str(handle.scope)}))
+        passing = _mask(table, handle.connection.execute(query, {**values, "scope": str(handle.scope)}))
+        allowed = passing if allowed is None else allowed & passing
     if phrases:
         holding = table.around(_mask(table, phrase_keys(handle.connection, phrases)))
         if holding.any():
