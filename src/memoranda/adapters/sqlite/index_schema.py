@@ -176,7 +176,8 @@ def _prepare(connection: apsw.Connection, path: Path, scope: Scope) -> None:
 
 
 def _meta(connection: apsw.Connection) -> dict[str, str]:
-    if not connection.table_exists(None, "meta"):
+    """Return what the database says of itself as it is now: a connection remembers the tables it has seen."""
+    if not connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'meta'").get:
         return {}
     return dict(connection.execute("SELECT name, value FROM meta"))
 
