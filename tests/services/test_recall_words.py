@@ -124,3 +124,26 @@ def test_the_fake_index_answers_alike(index: SqliteIndex) -> None:
         assert ids(real) == ids(made_up)
         assert [hit.score for hit in real.hits] == pytest.approx([hit.score for hit in made_up.hits])
         assert ids(real)
+
+
+INFLECTED = {
+    "de": ("Meine Schwester hat zwei alte Häuser in den Bergen gekauft.", "Welches Haus hat sie gekauft?"),
+    "fr": ("Ma sœur a acheté deux vieux chevaux à la montagne.", "Quel cheval est-ce qu'elle a acheté ?"),
+    "es": ("Mi hermana escribe canciones para los niños.", "¿Qué canción es para un niño?"),
+    "ru": ("Моя сестра читает старые книги.", "Где книга?"),
+}
+
+
+@pytest.mark.parametrize("language", INFLECTED)
+def test_a_word_is_found_in_its_other_forms(index: SqliteIndex, language: str) -> None:
+    """A question in the language of a note finds it by another form of its word; English beside it stays out."""
+    fill(index, **{name: text for name, (text, _) in INFLECTED.items()}, en="The old horses are in the mountains.")
+    assert ids(ask(index, INFLECTED[language][1]))[:1] == [f"rec_{language}"]
+    assert ids(ask(index, "Which horse was it?")) == ["rec_en"]
+
+
+def test_function_words_alone_answer_nothing(index: SqliteIndex) -> None:
+    """A German question about what nobody wrote has no answer though all its small words are there."""
+    fill(index, a="Was ist das und wo ist der Hund von meinem Bruder?")
+    assert ids(ask(index, "Was ist mit dem Hund?")) == ["rec_a"]
+    assert not ids(ask(index, "Was ist mit dem Flugzeug von meinem Chef und wo ist das?"))

@@ -102,12 +102,15 @@ def is_unspaced(character: str) -> bool:
 
 
 def is_mostly_latin(text: str) -> bool:
-    """Tell whether at least half of the letters are Latin; text without letters counts as Latin."""
+    """Tell whether at least half of the words are Latin; text without letters counts as Latin.
+
+    A letter of a script without spaces says as much as two: words there are half as long.
+    """
     if text.isascii():
         return True
     letters = [c for c in unicodedata.normalize("NFKC", text) if c.isalpha()]
     latin = sum(1 for c in letters if c.isascii() or unicodedata.name(c, "").startswith("LATIN"))
-    return 2 * latin >= len(letters)
+    return 2 * latin >= len(letters) + sum(map(is_unspaced, letters))
 
 
 _JOINERS = "\u200d\u034f"

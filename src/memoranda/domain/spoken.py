@@ -17,7 +17,7 @@ from memoranda.domain.days_asked import Named, days_asked
 from memoranda.domain.scope import Scope
 from memoranda.domain.turn_marks import asks_when
 from memoranda.domain.turn_table import Floats, TurnEvidence, inverse_frequency
-from memoranda.domain.words import ParsedQuery, analyse
+from memoranda.domain.words import ParsedQuery, analyse, parse_query
 
 DATE_WEIGHT, TIME_WEIGHT, SPEAKER_WEIGHT, QUESTION_WEIGHT, SESSION_WEIGHT = 0.5, 0.15, 0.07, -0.1, 0.15
 
@@ -62,7 +62,7 @@ def asked_of(text: str, words: ParsedQuery, evidence: Iterable[TurnEvidence], to
     tokens = {name: frozenset(analyse(name).exact) for name in names}
     said = set(analyse(text).exact)
     named = sorted(name for name in names if not said.isdisjoint(tokens[name]))
-    of_names = {term for name in named for term in analyse(name).terms}
+    of_names = {term for name in named for term in parse_query(name).terms}
     terms = tuple(term for term in words.spoken if term not in of_names) or words.spoken
     return Asked(text, terms, named[0] if len(named) == 1 else "", days_asked(text, today))
 

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-import Stemmer
-
+from memoranda.domain.languages import ENGLISH, language_of, says_little, stem, stems
 from memoranda.domain.query import MAX_QUERY_CHARS
 from memoranda.domain.scripts import SIGN, SOFT_SYMBOLS, UNSPACED, classes, fold, is_unspaced
 from memoranda.domain.stopwords import FUNCTION_CHARACTERS, NEGATIONS, SPOKEN_STOP_WORDS, STOP_WORDS, TURNING_WORDS
 
-ANALYSER = 1
+ANALYSER = 2
 """Version of the rules below; an index built by another version is built anew."""
 
 MAX_WORD = 128
@@ -38,8 +37,6 @@ _QUOTED = re.compile(r'"([^"]*)"')
 _DOUBLE_QUOTES = str.maketrans("“”„‟«»＂", '"""""""')
 
 _SAYS_NOTHING = (STOP_WORDS | NEGATIONS) - TURNING_WORDS
-
-_stem_word = Stemmer.Stemmer("porter", 0).stemWord
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +81,29 @@ class _Word:
 _NOTHING = _Word((), (), (), ())
 
 
-def stem(word: str) -> str:
-    """Return the Porter stem of an English word; anything that is not ASCII letters is returned as it is."""
-    if len(word) > 2 and word.isascii() and word.isalpha():  # noqa: PLR2004 - two letters are their own stem
-        return str(_stem_word(word))
-    return word
+def analyse(text: str, language: str = "") -> Analysis:
+    """Return the words of a text, for the index; any string is accepted.
+
+    Each has its stem as an English word, and where the text is in another language (`language`, "" to find out) its
+    stem in that as well: nobody loses a word where the language was mistaken.
+    """
+    words = tuple(_words(text))
+    language = language or _language(words)
+    if language not in ("", ENGLISH):
+        words = tuple(_words(text, language))
+    return Analysis(
+        tuple(part for word in words for part in word.exact), tuple(term for word in words for term in word.terms)
+    )
 
 
-def analyse(text: str) -> Analysis:
-    """Return the words of a text, for the index; any string is accepted."""
-    exact: list[str] = []
-    terms: list[str] = []
-    for word in _words(text):
-        exact += word.exact
-        terms += word.terms
-    return Analysis(tuple(exact), tuple(terms))
+def analyse_titled(text: str, titles: str) -> tuple[Analysis, Analysis]:
+    """Return the words of a text and of its titles, which are in the language of the text."""
+    language = _language(_words(text))
+    return analyse(text, language or ENGLISH), analyse(titles, language)
+
+
+def _language(words: Iterable[_Word], least: int = 1) -> str:
+    return language_of((part for word in words for part in word.exact), least)
 
 
 def parse_query(text: str) -> ParsedQuery:
@@ -109,22 +114,26 @@ def parse_query(text: str) -> ParsedQuery:
     """
     text = text[:MAX_QUERY_CHARS].translate(_DOUBLE_QUOTES)
     phrases = tuple(dict.fromkeys(p for p in (analyse(m[1]).exact for m in _QUOTED.finditer(text)) if p))
-    words = tuple(_words(text.replace('"', " ")))
+    plain = text.replace('"', " ")
+    language = _language(_words(plain), least=2)  # the words of a language that is mistaken are not dropped
+    words = tuple(_words(plain, language))
     asked = tuple(dict.fromkeys(term for word in words for term in word.asked))
     terms = asked or tuple(dict.fromkeys(term for word in words for term in word.kept))
     wanted = set(terms)
-    forms = dict.fromkeys((stem(part), part) for word in words for part in word.exact)
+    forms = dict.fromkeys((root, part) for word in words for part in word.exact for root in stems(part, language))
     units = dict.fromkeys(unit for word in words for unit in _units(word, asked=bool(asked)))
     spoken = dict.fromkeys(
-        term for word in words for term in (*word.asked, *(stem(part) for part in word.exact if _is_said(part)))
+        term
+        for word in words
+        for term in (*word.asked, *(stem(part) for part in word.exact if _is_said(part, language)))
     )
     return ParsedQuery(
         terms, phrases, tuple(pair for pair in forms if pair[0] in wanted), tuple(units), tuple(spoken) or terms
     )
 
 
-def _is_said(word: str) -> bool:
-    return word in STOP_WORDS and word not in SPOKEN_STOP_WORDS
+def _is_said(word: str, language: str) -> bool:
+    return language in ("", ENGLISH) and word in STOP_WORDS and word not in SPOKEN_STOP_WORDS
 
 
 def _units(word: _Word, *, asked: bool) -> Iterator[tuple[str, ...]]:
@@ -151,13 +160,13 @@ def near_terms(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
     Word order, articles and punctuation do not count; a number, a sign before it or a "not" does.
     """
-    stems: list[str] = []
+    found: list[str] = []
     strict: list[str] = []
     for word in _words(text):
         if not word.exact:
             continue
         if is_unspaced(word.exact[0][0]):
-            stems.extend(word.exact)
+            found.extend(word.exact)
             continue
         negated = not NEGATIONS.isdisjoint((*word.exact, *word.terms))
         joined = word.terms[-1] if len(word.terms) > len(word.exact) else ""
@@ -166,19 +175,19 @@ def near_terms(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if any(part[0].isdigit() for part in word.exact):
             strict.append(joined or word.exact[0])
         elif joined and not negated:
-            stems.append(joined)
+            found.append(joined)
         else:
             kept = (part for part in word.exact if part not in _SAYS_NOTHING)
-            stems.extend(stem(part) for part in kept)
-    return tuple(sorted(stems)), tuple(strict)
+            found.extend(stem(part) if part.isascii() else part for part in kept)
+    return tuple(sorted(found)), tuple(strict)
 
 
-def _words(text: str) -> Iterator[_Word]:
-    """Yield the words of a text in order."""
+def _words(text: str, language: str = ENGLISH) -> Iterator[_Word]:
+    """Yield the words of a text in order, with their stems in a language, "" for all that are known."""
     folded = fold(text)
     if folded.isascii():
         for chunk in _ASCII_CHUNKS.findall(folded):
-            yield _remembered(chunk) if len(chunk) <= _CACHED_WORD else _read(chunk)
+            yield _remembered(chunk, language) if len(chunk) <= _CACHED_WORD else _read(chunk, language)
         return
     kinds = classes(folded)
     for run in _RUNS.finditer(kinds):
@@ -189,7 +198,7 @@ def _words(text: str) -> Iterator[_Word]:
         elif kind == SIGN:
             yield _Word((piece,), (piece,), (piece,), (piece,))
         else:
-            yield _remembered(piece) if len(piece) <= _CACHED_WORD else _read(piece)
+            yield _remembered(piece, language) if len(piece) <= _CACHED_WORD else _read(piece, language)
 
 
 def _unspaced(run: str) -> _Word:
@@ -200,19 +209,19 @@ def _unspaced(run: str) -> _Word:
     return _Word(pairs, (*pairs, *run), pairs, pairs)
 
 
-def _read(chunk: str) -> _Word:
+def _read(chunk: str, language: str) -> _Word:
     """Take a run of letters and touching symbols apart."""
     lead, body, tail = _edges(chunk)
     if not body:
         return _NOTHING
     pieces = [piece for piece in _OUTER.split(body) if piece.strip(SOFT_SYMBOLS)]
     if len(pieces) == 1 and not _OUTER.search(body):
-        return _piece(lead, body, tail)
-    found = [_piece("", *_edges(piece)[1:]) for piece in pieces[1:-1]]
+        return _piece(lead, body, tail, language)
+    found = [_piece("", *_edges(piece)[1:], language) for piece in pieces[1:-1]]
     found = [
-        _piece(lead, *_edges(pieces[0])[1:]),
+        _piece(lead, *_edges(pieces[0])[1:], language),
         *found,
-        _piece(_edges(pieces[-1])[0], _edges(pieces[-1])[1], tail),
+        _piece(_edges(pieces[-1])[0], _edges(pieces[-1])[1], tail, language),
     ]
     whole = _limited(lead + body + tail)
     return _Word(
@@ -238,7 +247,7 @@ def _edges(chunk: str) -> tuple[str, str, str]:
     return lead, body, ending[0] if ending else ""
 
 
-def _piece(lead: str, body: str, tail: str) -> _Word:
+def _piece(lead: str, body: str, tail: str, language: str) -> _Word:
     """Read a word that has only inner connectors: `foo-bar`, `1.2.3`, `don't`, `c++17`."""
     exact: list[str] = []
     terms: list[str] = []
@@ -248,16 +257,16 @@ def _piece(lead: str, body: str, tail: str) -> _Word:
         part, suffix = match[1][:MAX_WORD], match[2]
         if match.end() < len(whole) and suffix != "++" and whole[match.end()] not in SOFT_SYMBOLS:
             suffix = ""  # `a+b`: the sign stands between two words
-        root = stem(part)
+        roots = stems(part, language)
         if not suffix:
             exact.append(part)
-            terms.append(root)
-            asked.append(root if part not in STOP_WORDS else "")
+            terms += roots
+            asked += () if says_little(part, language) else roots
             continue
         joined = part + suffix
         # One letter is nothing without its sign (C, C#, C++); a longer word is also found without it.
         exact.append(joined if len(part) == 1 else part)
-        terms += (joined,) if len(part) == 1 else (root, joined)
+        terms += (joined,) if len(part) == 1 else (*roots, joined)
         asked.append(joined)
     whole = lead + whole
     if whole == exact[0] or whole in terms:
@@ -266,7 +275,7 @@ def _piece(lead: str, body: str, tail: str) -> _Word:
         extra = () if whole.endswith("'s") and len(exact) == 2 else _limited(whole.replace("'", ""))  # noqa: PLR2004
     else:
         extra = _limited(whole)
-    return _Word(tuple(exact), (*terms, *extra), (*(a for a in asked if a), *_informative(extra)), (*terms, *extra))
+    return _Word(tuple(exact), (*terms, *extra), (*asked, *_informative(extra)), (*terms, *extra))
 
 
 def _informative(words: Iterable[str]) -> Iterator[str]:

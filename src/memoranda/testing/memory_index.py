@@ -16,7 +16,7 @@ from memoranda.domain.query import Filters
 from memoranda.domain.ranking import HEADING_WEIGHT
 from memoranda.domain.scope import Scope
 from memoranda.domain.turn_table import TurnEvidence
-from memoranda.domain.words import analyse
+from memoranda.domain.words import analyse, analyse_titled
 from memoranda.errors import InvalidInput
 from memoranda.ports import IndexState, Vector
 from memoranda.ports.log import LogMark
@@ -296,14 +296,16 @@ class MemoryIndex:
 
 
 def _indexed(key: int, passage: Passage) -> IndexedPassage:
-    text, heading = analyse(passage.text), analyse(passage.heading_text)
+    text, heading = analyse_titled(passage.text, passage.heading_text)
     exact = Counter((*text.exact, *heading.exact))
     return IndexedPassage(key, passage, Counter(text.terms), len(text.exact), Counter(heading.terms), exact)
 
 
 def _frequency(term: str, passages: Sequence[Passage]) -> int:
     in_text = sum(1 for passage in passages if term in analyse(passage.text).terms)
-    return max(in_text, sum(1 for passage in passages if term in analyse(passage.heading_text).terms))
+    return max(
+        in_text, sum(1 for passage in passages if term in analyse_titled(passage.text, passage.heading_text)[1].terms)
+    )
 
 
 def _scores(
@@ -320,7 +322,7 @@ def _scores(
     idf = {t: math.log(1 + (len(passages) + 0.5) / (_frequency(t, passages) + 0.5)) for t in terms}
     scores = {}
     for key, passage in found.items():
-        text, heading = analyse(passage.text), analyse(passage.heading_text)
+        text, heading = analyse_titled(passage.text, passage.heading_text)
         bag, titles = Counter(text.terms), Counter(heading.terms)
         held = {t: bag[t] + HEADING_WEIGHT * titles[t] for t in terms if t in bag or t in titles}
         stream = (*text.exact, BREAK, *heading.exact)

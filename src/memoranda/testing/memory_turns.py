@@ -14,7 +14,7 @@ from memoranda.domain.passage import Passage
 from memoranda.domain.query import Filters
 from memoranda.domain.turn_marks import marks_of
 from memoranda.domain.turn_table import TurnColumns, TurnEvidence, TurnTable
-from memoranda.domain.words import analyse, is_single_character
+from memoranda.domain.words import analyse, analyse_titled, is_single_character
 
 BREAK = "\n"
 """Between text and heading in the sequence of exact words, so that no phrase runs across."""
@@ -76,7 +76,7 @@ def _allowed(
 
 
 def _says(passage: Passage, phrases: Sequence[Sequence[str]]) -> bool:
-    text, heading = analyse(passage.text), analyse(passage.heading_text)
+    text, heading = analyse_titled(passage.text, passage.heading_text)
     stream = (*text.exact, BREAK, *heading.exact)
     return all(holds(stream, {*text.terms, *heading.terms}, phrase) for phrase in phrases)
 

@@ -14,7 +14,7 @@ from memoranda.domain.passage import IndexedPassage, Passage, Turn
 from memoranda.domain.record import Epistemic, Kind, Provenance, Record, Status, Trust
 from memoranda.domain.scope import Principal, Scope
 from memoranda.domain.turn_marks import marks_of
-from memoranda.domain.words import analyse
+from memoranda.domain.words import analyse_titled
 
 COLUMNS = (
     "scope", "record", "part", "path", "origin", "kind", "tags", "trust", "valid_from", "valid_to", "recorded_at",
@@ -36,7 +36,7 @@ Row = tuple[Any, ...]
 def row_of(passage: Passage, form: str) -> Row:
     """Return the row of a passage; `form` is the fingerprint of its whole record."""
     record = passage.record
-    text, heading = analyse(passage.text), analyse(passage.heading_text)
+    text, heading = analyse_titled(passage.text, passage.heading_text)
     exact = (*text.exact, _FIELD_BREAK, *heading.exact)
     row = (
         str(record.scope), record.id, passage.part, storable(record.path), origin_of(passage),
