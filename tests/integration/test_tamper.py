@@ -25,7 +25,7 @@ LEDGER, INDEX = Path(".state/ledger.db"), Path(".state/index/agent+main/index.db
 LEDGER_TABLES = (
     "events", "event_salts", "records", "files", "checkpoints", "checkpoint_files", "objects",
     "tombstones", "proposals", "proposal_records", "sessions")  # fmt: skip
-INDEX_TABLES = ("current", "past", "vectors", "embedders", "postings")
+INDEX_TABLES = ("current", "past", "vectors", "embedders", "postings", "word_vectors")
 WORDS = tuple(f"{table}_words_{part}" for table in ("current", "past") for part in ("data", "idx", "docsize", "config"))
 NOT_TRUTH = {
     "files.size": "a hint for the next sync, which reads the file again where it differs",
@@ -75,7 +75,8 @@ def _vectors(memory: Memory) -> None:
     index, scope = memory._parts.stores.index, agent_scope("main")
     keys = [key for key, _ in index.pending(scope, "made-up", 1_000)]
     vectors = np.random.default_rng(1).standard_normal((len(keys), 8)).astype(np.float32)
-    index.put_vectors(scope, "made-up", keys, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    words = [bytes([number % 100] * 128) for number in range(len(keys))]
+    index.put_vectors(scope, "made-up", keys, vectors / np.linalg.norm(vectors, axis=1, keepdims=True), words)
 
 
 @pytest.fixture

@@ -121,11 +121,13 @@ class Watched(MemoryIndex):
     asked = ""
     answered = 0
 
-    def put_vectors(self, scope: Scope, identity: str, keys: Sequence[int], vectors: Vector) -> int:
+    def put_vectors(
+        self, scope: Scope, identity: str, keys: Sequence[int], vectors: Vector, words: Sequence[bytes] = ()
+    ) -> int:
         """Check each row, and store them."""
         for found, vector in zip(self.fetch(scope, keys), vectors, strict=True):
             np.testing.assert_array_equal(vector, right_vector(identity, found.passage.embedding_text))
-        return super().put_vectors(scope, identity, keys, vectors)
+        return super().put_vectors(scope, identity, keys, vectors, words)
 
     def search_vector(
         self, scope: Scope, identity: str, query: Vector, limit: int, filters: Filters

@@ -187,6 +187,17 @@ class TurnTable:
                 touched.append(target)
         return weights, np.concatenate(touched)
 
+    def comes_after_a_question(self, row: int) -> bool:
+        """Tell whether the turn before this one, in the same session, is a short question."""
+        return bool(row and self.session[row - 1] == self.session[row] and self.is_question[row - 1])
+
+    def beside(self, rows: Rows, step: int) -> tuple[Rows, NDArray[np.bool_]]:
+        """Return the rows a step before (-1) or after (1) these, and which of them are there, in the same session."""
+        at = rows + step
+        inside = (at >= 0) & (at < len(self))
+        at = at.clip(0, max(len(self) - 1, 0))
+        return at, inside & (self.session[at] == self.session[rows])
+
     def of_sessions(self, wanted: str, unwanted: str) -> NDArray[np.bool_] | None:
         """Return which turns are of one session, or not of another; None where neither is named."""
         if not (wanted or unwanted):

@@ -8,29 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from memoranda.domain.day import Zone
 from memoranda.domain.entry import FoundFile
 from memoranda.domain.passage import IndexedPassage, Passage, TextStatistics
 from memoranda.domain.query import Filters
 from memoranda.domain.scope import Scope
-from memoranda.domain.settings import EmbedderSettings
 from memoranda.domain.withheld import SecretFinding
+from memoranda.ports.embedding import (
+    Alternatives,
+    Bulk,
+    BulkResult,
+    ByWord,
+    Embedder,
+    EmbeddingCache,
+    Multilingual,
+    OpenEmbedder,
+    Vector,
+)
 from memoranda.ports.ledger import Ledger
 from memoranda.ports.log import EpisodeLog, LogFile, LogMark, TranscriptStore
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from memoranda.domain.turn_table import TurnEvidence
 
 __all__ = [
     "Alternatives",
     "Bulk",
     "BulkResult",
+    "ByWord",
     "Clock",
     "DocumentStore",
     "Embedder",
@@ -51,8 +59,6 @@ __all__ = [
     "Zones",
 ]
 
-Vector: TypeAlias = "NDArray[np.float32]"
-
 
 class Zones(Protocol):
     """Tells the user's time zone."""
@@ -69,82 +75,6 @@ class Clock(Protocol):
 
     def now(self) -> str:
         """Return the time as ISO 8601 in UTC with microseconds and `+00:00`."""
-
-
-class Embedder(Protocol):
-    """Turns text into vectors of unit length."""
-
-    @property
-    def identity(self) -> str:
-        """Name provider, model, weights and recipe: two embedders with one identity share a vector space."""
-
-    @property
-    def dimensions(self) -> int:
-        """Length of every vector."""
-
-    @property
-    def weight(self) -> float:
-        """Measured share of the vector arm in score fusion with this model, 0 to 1."""
-
-    def embed_documents(self, texts: Sequence[str]) -> Vector:
-        """Return one unit row per text, shape (n, dimensions), float32.
-
-        Raises:
-            BackendError: the model failed; nothing is guessed and no zero vector is returned in its place.
-        """
-
-    def embed_query(self, text: str) -> Vector:
-        """Return the unit vector of a question, shape (dimensions,), float32."""
-
-
-@runtime_checkable
-class Multilingual(Protocol):
-    """Optional capability of an embedder; one without it is taken to know English only."""
-
-    @property
-    def multilingual(self) -> bool:
-        """Tell whether vectors of scripts other than Latin mean something."""
-
-
-@runtime_checkable
-class Alternatives(Protocol):
-    """Optional capability of an embedder that stands for several: the next one is asked where one fails."""
-
-    @property
-    def members(self) -> Sequence[Embedder]:
-        """Return them in the order in which they are asked; each has a vector space of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class BulkResult:
-    """What came of many texts: vectors by text, texts that are being worked on elsewhere, and what failed, in words."""
-
-    vectors: Mapping[str, Vector] = field(default_factory=dict)
-    under_way: frozenset[str] = frozenset()
-    failed: str = ""
-
-
-@runtime_checkable
-class Bulk(Protocol):
-    """Optional capability of an embedder that takes many texts and delivers later."""
-
-    def embed_bulk(self, texts: Sequence[str]) -> BulkResult:
-        """Take over texts where there are enough of them, and return what is ready, of earlier calls too.
-
-        Texts that the result does not name are the caller's to embed. Raises BackendError as `embed_documents`.
-        """
-
-
-class OpenEmbedder(Protocol):
-    """What an entry point of the group `memoranda.embedders` names."""
-
-    def __call__(self, rest: str, settings: EmbedderSettings) -> Embedder:
-        """Return the embedder of an address `scheme:rest`; cheap, nothing is loaded and nobody is asked yet.
-
-        Raises:
-            ConfigurationError: the address or a setting is wrong.
-            MissingExtra: an optional part is not installed.
-        """
 
 
 class SecretScanner(Protocol):
@@ -284,10 +214,16 @@ class SearchIndex(Protocol):
     def pending(self, scope: Scope, identity: str, limit: int) -> Sequence[tuple[int, str]]:
         """Return (key, embedding text) of current passages without a vector of this identity, oldest first."""
 
-    def put_vectors(self, scope: Scope, identity: str, keys: Sequence[int], vectors: Vector) -> int:
+    def words(self, scope: Scope, identity: str, keys: Sequence[int]) -> Mapping[int, bytes]:
+        """Return the words' vectors of those keys that have any of this identity."""
+
+    def put_vectors(
+        self, scope: Scope, identity: str, keys: Sequence[int], vectors: Vector, words: Sequence[bytes] = ()
+    ) -> int:
         """Store vectors for keys that still exist and return how many were stored.
 
-        The scope answers with them once none is pending, or at once when it had none of another identity.
+        `words` are the vectors of their words, one entry a key where the embedder gives any. The scope answers with
+        them once none is pending, or at once when it had none of another identity.
         """
 
     def search_history(
@@ -310,19 +246,6 @@ class SearchIndex(Protocol):
 
     def scopes(self) -> Sequence[Scope]:
         """Return the scopes that have an index."""
-
-
-class EmbeddingCache(Protocol):
-    """Remembers vectors by (identity, text hash); least recently used out."""
-
-    def get(self, identity: str, texts: Sequence[str]) -> Mapping[str, Vector]:
-        """Return text -> vector for those known."""
-
-    def put(self, identity: str, vectors: Mapping[str, Vector]) -> None:
-        """Remember these vectors."""
-
-    def clear(self) -> None:
-        """Forget everything; what is in an index keeps its vector there."""
 
 
 class DocumentStore(Protocol):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from memoranda.domain.scope import Scope
 from memoranda.errors import BackendError
-from memoranda.ports import Bulk, Embedder, EmbeddingCache, SearchIndex, Vector
+from memoranda.ports import Bulk, ByWord, Embedder, EmbeddingCache, SearchIndex, Vector
+from memoranda.ports.embedding import embed_documents_by_word
 from memoranda.services.meaning import members_of
 
 _ALL = 1 << 40
@@ -59,9 +60,9 @@ class _Space:
     cache: EmbeddingCache | None
     scope: Scope
 
-    def put(self, keys: Sequence[int], vectors: Vector) -> int:
+    def put(self, keys: Sequence[int], vectors: Vector, words: Sequence[bytes] = ()) -> int:
         """Store vectors and return how many were stored."""
-        return self.index.put_vectors(self.scope, self.embedder.identity, keys, vectors)
+        return self.index.put_vectors(self.scope, self.embedder.identity, keys, vectors, words)
 
 
 def _embed(space: _Space, limit: int | None, progress: Callable[[int, int], None] | None) -> int:
@@ -73,12 +74,12 @@ def _embed(space: _Space, limit: int | None, progress: Callable[[int, int], None
     for start in range(0, len(waiting), BATCH):
         batch = waiting[start : start + BATCH]
         try:
-            vectors = _vectors(space.embedder, space.cache, [text for _, text in batch])
+            vectors, words = _vectors(space.embedder, space.cache, [text for _, text in batch])
         except BackendError as error:
             if not failed:
                 raise
             raise BackendError(f"{failed}; then {error}") from error
-        stored += space.put([key for key, _ in batch], vectors)
+        stored += space.put([key for key, _ in batch], vectors, words)
         if progress is not None:
             progress(done + start + len(batch), total)
     return stored
@@ -104,16 +105,25 @@ def _in_bulk(space: _Space, bulk: Bulk, waiting: Waiting) -> tuple[int, Waiting,
     return stored, left, result.failed
 
 
-def _vectors(embedder: Embedder, cache: EmbeddingCache | None, texts: Sequence[str]) -> Vector:
-    """Return one vector per text, from the cache where it knows it."""
+def _vectors(embedder: Embedder, cache: EmbeddingCache | None, texts: Sequence[str]) -> tuple[Vector, Sequence[bytes]]:
+    """Return one vector per text, and its words where the embedder knows any; from the cache where it knows it.
+
+    The cache keeps both as one row: the vector, then the bytes of the words.
+    """
     distinct = list(dict.fromkeys(texts))
-    known = dict(cache.get(embedder.identity, distinct)) if cache is not None else {}
+    by_word = isinstance(embedder, ByWord)
+    identity = f"{embedder.identity}+words" if by_word else embedder.identity
+    known = dict(cache.get(identity, distinct)) if cache is not None else {}
     missing = [text for text in distinct if text not in known]
-    if missing:
-        fresh = dict(zip(missing, embedder.embed_documents(missing), strict=True))
-        if cache is not None:
-            cache.put(embedder.identity, fresh)
-        known |= fresh
     import numpy as np  # noqa: PLC0415 - whoever has an embedder has loaded it; others should not
 
-    return np.stack([known[text] for text in texts])
+    if missing:
+        vectors, words = embed_documents_by_word(embedder, missing)
+        rows = [np.frombuffer(said, np.float32) for said in words] or [np.empty(0, np.float32)] * len(missing)
+        fresh = {text: np.concatenate([vector, row]) for text, vector, row in zip(missing, vectors, rows, strict=True)}
+        if cache is not None:
+            cache.put(identity, fresh)
+        known |= fresh
+    length = embedder.dimensions
+    stacked = np.stack([known[text][:length] for text in texts])
+    return stacked, [known[text][length:].tobytes() for text in texts] if by_word else ()

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from memoranda.domain.query import MAX_QUERY_CHARS, Query
 from memoranda.domain.scripts import is_mostly_latin
 from memoranda.domain.words import ParsedQuery
 from memoranda.errors import BackendError
 from memoranda.ports import Alternatives, Embedder, Multilingual, Vector
+from memoranda.ports.embedding import embed_query_by_word
 from memoranda.services.recalling import Journal
+
+if TYPE_CHECKING:
+    from memoranda.domain.word_vectors import WordsAsked
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The vector arm of one question: the embedder's identity, the question's vector, the arm's share."""
+    """The vector arm of one question: the embedder's identity, the question's vector and words, the arm's share."""
 
     identity: str
     vector: Vector
     weight: float
+    words: WordsAsked
 
 
 def members_of(embedder: Embedder) -> Sequence[Embedder]:
@@ -69,4 +75,5 @@ def _of_one(query: Query, embedder: Embedder, journal: Journal) -> Meaning | Non
     weight = 1.0 if query.mode == "vector" else embedder.weight
     if weight <= 0:
         return None
-    return Meaning(vector=embedder.embed_query(text), identity=embedder.identity, weight=weight)
+    vector, said = embed_query_by_word(embedder, text)
+    return Meaning(vector=vector, identity=embedder.identity, weight=weight, words=said)

@@ -197,16 +197,15 @@ def _candidates(
     found: list[Candidate] = []
     lowest: float | None = None
     others: set[Scope] = set()
-    asked = (meaning.identity, meaning.vector, meaning.weight) if meaning else None
     if statistics.turns and filters.sources != {"note"}:
         from memoranda.services import recall_turns  # noqa: PLC0415 - numpy costs 0.15 s of every start
 
-        said = recall_turns.turn_candidates(index, scopes, query, words, filters.of("turn"), asked, today)
+        said = recall_turns.turn_candidates(index, scopes, query, words, filters.of("turn"), meaning, today)
         found, lowest, others = list(said.found), said.lowest, set(said.others)
     if statistics.turns < statistics.passages and filters.sources != {"turn"}:
         of_notes = filters.of("note") if statistics.turns else filters
         for scope in scopes:
-            notes, is_of_other_model = note_candidates(index, scope, query, of_notes, words, statistics, asked)
+            notes, is_of_other_model = note_candidates(index, scope, query, of_notes, words, statistics, meaning)
             found += notes
             others |= {scope} if is_of_other_model else set()
     for scope in sorted(others):

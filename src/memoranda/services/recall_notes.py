@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from memoranda.domain import ranking
 from memoranda.domain.passage import TextStatistics
 from memoranda.domain.query import Filters, Query
 from memoranda.domain.ranking import Candidate
 from memoranda.domain.scope import Scope
 from memoranda.domain.words import ParsedQuery
-from memoranda.ports import SearchIndex, Vector
+from memoranda.ports import SearchIndex
+from memoranda.services.meaning import Meaning
 from memoranda.services.recalling import scored
 
 
@@ -19,26 +22,37 @@ def note_candidates(
     filters: Filters,
     words: ParsedQuery,
     statistics: TextStatistics,
-    meaning: tuple[str, Vector, float] | None,
+    meaning: Meaning | None,
 ) -> tuple[list[Candidate], bool]:
-    """Return the notes that either arm finds, with both scores, and whether their vectors are of another model.
-
-    `meaning` is identity, vector and the vectors' share.
+    """Return the notes that either arm finds, with their scores, and whether their vectors are of another model.
 
     Raises:
         BackendError: the index failed.
     """
     wanted = ranking.candidates_per_arm(query.limit)
-    near = index.search_vector(scope, *meaning[:2], wanted, filters) if meaning else ()
+    near = index.search_vector(scope, meaning.identity, meaning.vector, wanted, filters) if meaning else ()
     cosines = dict(near or ())
     keys: list[int] = []
-    if meaning is None or meaning[2] < 1 or words.phrases:
+    if meaning is None or meaning.weight < 1 or words.phrases:
         terms = ranking.search_terms(words.terms, statistics)
         keys += index.search_text(scope, terms, words.phrases, wanted, filters)
     if not words.phrases:  # a phrase is a condition: what merely means the same is no answer then
         keys = list(dict.fromkeys((*keys, *cosines)))
     if meaning is not None and near is not None:
         missing = [key for key in keys if key not in cosines]
-        cosines |= index.similarities(scope, *meaning[:2], missing)
+        cosines |= index.similarities(scope, meaning.identity, meaning.vector, missing)
     found = index.fetch(scope, keys)
-    return [scored(scope, item, words, statistics, cosines.get(item.key)) for item in found], near is None
+    close = _closeness(index, scope, meaning, [key for key in keys if key in cosines]) if meaning else {}
+    candidates = [scored(scope, item, words, statistics, cosines.get(item.key), close.get(item.key)) for item in found]
+    return candidates, near is None
+
+
+def _closeness(index: SearchIndex, scope: Scope, meaning: Meaning, keys: Sequence[int]) -> dict[int, float]:
+    """Return how near the words of those passages that have vectors of words come to the question's."""
+    if not meaning.words.words:
+        return {}
+    from memoranda.domain.word_vectors import nearest  # noqa: PLC0415 - whoever embedded the question has loaded numpy
+
+    held = index.words(scope, meaning.identity, keys)
+    near = nearest(meaning.words, list(held.values())).mean(axis=1)
+    return {key: float(value) for key, value in zip(held, near, strict=True)}

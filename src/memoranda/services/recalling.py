@@ -34,6 +34,7 @@ def scored(
     words: ParsedQuery,
     statistics: TextStatistics,
     cosine: float | None,
+    closeness: float | None = None,
 ) -> Candidate:
     """Return a passage with its raw scores."""
     return Candidate(
@@ -42,6 +43,7 @@ def scored(
         keyword=ranking.keyword_score(words, indexed, statistics),
         coverage=ranking.coverage(words, indexed),
         cosine=cosine,
+        closeness=closeness,
     )
 
 

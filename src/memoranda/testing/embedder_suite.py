@@ -14,7 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from memoranda.ports import Embedder, Vector
+from memoranda.domain.word_vectors import WIDTH, nearest
+from memoranda.ports import ByWord, Embedder, Vector
 
 ODD_TEXTS = (
     "",
@@ -106,6 +107,22 @@ class EmbedderSuite:
     def test_weight_is_a_share(self) -> None:
         """The weight of the vector arm is between 0 and 1."""
         assert 0.0 <= self.make().weight <= 1.0
+
+    def test_words_come_with_the_same_vectors(self) -> None:
+        """Where an embedder knows words, texts have the same vectors with them, and a question its own words."""
+        embedder = self.make()
+        if not isinstance(embedder, ByWord):
+            return
+        rows, words = embedder.embed_documents_by_word((*_ORDINARY, ""))
+        np.testing.assert_allclose(rows, embedder.embed_documents((*_ORDINARY, "")), atol=_TOLERANCE)
+        vector, asked = embedder.embed_query_by_word(_ORDINARY[0])
+        np.testing.assert_allclose(vector, rows[0], atol=_TOLERANCE)
+        if not words:
+            assert not asked.words
+            return
+        assert [len(said) % WIDTH for said in words] == [0, 0, 0, 0]
+        assert int(np.argmax(nearest(asked, words).mean(axis=1))) == 0
+        assert_units(asked.vectors)
 
     def test_threads_agree(self) -> None:
         """Four threads that share a fresh embedder get the vectors that one thread gets."""

@@ -291,6 +291,24 @@ class SearchIndexSuite:
         assert [text for _, text in index.pending(SCOPE, "m", 5)] == ["Notes › Fruit\napricot"]
         assert nearest(index, "m", unit(1, 0)) == []
 
+    def test_vectors_of_words_live_as_long_as_those_of_texts(self, index: SearchIndex) -> None:
+        """Words are kept under their identity and go with the passage, or with the embedder that another replaced."""
+        index.put(SCOPE, (*made("1", "apricot"), *made("2", "banana"), *made("3", "cherry")))
+        keys = [key for key, _ in index.pending(SCOPE, "m", 5)]
+        first, second, third = keys
+        said = {first: bytes(range(64)), second: b"", third: bytes(range(128))}
+        index.put_vectors(SCOPE, "m", keys, np.stack([unit(1, 0), unit(0, 1), unit(1, 1)]), list(said.values()))
+        assert {key: said[key] for key in (first, third)}.items() <= index.words(SCOPE, "m", keys).items()
+        assert not index.words(SCOPE, "m", keys).get(second)
+        assert index.words(SCOPE, "another", keys) == {}
+        assert index.words(Scope("agent", "nobody"), "m", keys) == {}
+        index.put(SCOPE, (), remove=["rec_3"])
+        assert set(index.words(SCOPE, "m", [first, third])) == {third}
+        index.put_vectors(SCOPE, "new", keys[1:], np.stack([unit(1, 0), unit(0, 1)]))
+        assert index.state(SCOPE).embedder == "new"
+        assert index.words(SCOPE, "m", keys) == {}
+        assert not index.check(SCOPE)
+
     def test_vectors_for_passages_that_are_gone_are_dropped(self, index: SearchIndex) -> None:
         """Vectors that come back late are stored for what still exists and ignored for the rest."""
         index.put(SCOPE, (*made("1", "apricot"), *made("2", "banana")))

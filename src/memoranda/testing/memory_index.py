@@ -32,6 +32,7 @@ class _Part:
     current: dict[int, Passage] = field(default_factory=dict)
     past: list[Passage] = field(default_factory=list)
     vectors: dict[str, dict[int, Vector]] = field(default_factory=dict)
+    words: dict[str, dict[int, bytes]] = field(default_factory=dict)
     embedder: str = ""
     generation: int = 0
     applied: int = 0
@@ -233,7 +234,15 @@ class MemoryIndex:
         waiting = sorted((key for key in part.current if key not in known), reverse=True)[:limit]
         return [(key, part.current[key].embedding_text) for key in waiting]
 
-    def put_vectors(self, scope: Scope, identity: str, keys: Sequence[int], vectors: Vector) -> int:
+    def words(self, scope: Scope, identity: str, keys: Sequence[int]) -> Mapping[int, bytes]:
+        """Return the words' vectors of passages; see the port."""
+        part = self._part(scope)
+        held, alive = part.words.get(identity, {}), part.vectors.get(identity, {})
+        return {key: held[key] for key in keys if key in held and key in alive}
+
+    def put_vectors(
+        self, scope: Scope, identity: str, keys: Sequence[int], vectors: Vector, words: Sequence[bytes] = ()
+    ) -> int:
         """Store vectors; see the port."""
         if vectors.dtype != np.float32 or vectors.ndim != 2 or len(vectors) != len(keys):  # noqa: PLR2004
             raise InvalidInput("vectors must be float32 with one row per key")
@@ -244,6 +253,7 @@ class MemoryIndex:
             fresh = {key: v.copy() for key, v in zip(keys, vectors, strict=True) if key in part.current}
             if fresh:
                 part.vectors.setdefault(identity, {}).update(fresh)
+                part.words.setdefault(identity, {}).update(zip(keys, words, strict=True) if words else ())
                 part.generation += 1
                 self._settle(part)
             return len(fresh)

@@ -11,8 +11,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from memoranda.domain.word_vectors import WordsAsked
 from memoranda.errors import BackendError, ConfigurationError, IntegrityError, MissingExtra
 from memoranda.ports import Bulk, BulkResult, Embedder, Multilingual, Vector
+from memoranda.ports.embedding import embed_documents_by_word, embed_query_by_word
 
 FAILURES = 3
 """Failures in a row that open a circuit."""
@@ -119,6 +121,16 @@ class Member:
         """Embed with the one behind the circuit."""
         with self._asking() as embedder:
             return embedder.embed_query(text)
+
+    def embed_documents_by_word(self, texts: Sequence[str]) -> tuple[Vector, Sequence[bytes]]:
+        """Embed with the one behind the circuit, words too where it knows any."""
+        with self._asking() as embedder:
+            return embed_documents_by_word(embedder, texts)
+
+    def embed_query_by_word(self, text: str) -> tuple[Vector, WordsAsked]:
+        """Embed with the one behind the circuit, words too where it knows any."""
+        with self._asking() as embedder:
+            return embed_query_by_word(embedder, text)
 
     def embed_bulk(self, texts: Sequence[str]) -> BulkResult:
         """Give over to the one behind the circuit, where it takes many at once."""

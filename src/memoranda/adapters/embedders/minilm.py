@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.util
+import io
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memoranda.domain.settings import EmbedderSettings
+from memoranda.domain.word_vectors import WordsAsked, packed, words_of
 from memoranda.errors import BackendError, ConfigurationError, IntegrityError
 from memoranda.ports import Vector
 
@@ -37,7 +39,11 @@ MAX_TOKENS = 256
 MAX_CHARS = 20_000
 """Cut before tokenizing, so that a huge text costs no more than 256 tokens are worth."""
 
+PROJECTION_SHA256 = "e6c3c3023e2bc03b047049f46555426c0375f68073ddf81e747c0fa52f4f1001"
+"""Of the table that takes the model's words to 64 dimensions (`bench/word_projection.py`)."""
+
 _VOCABULARY = Path(__file__).parent / "minilm_tokenizer" / "vocab.txt"
+_PROJECTION = Path(__file__).parent / "minilm_words" / "projection.npy"
 _ERROR_LEVEL = 3
 _LOADING = threading.Lock()
 """Held while the model is looked up, so that threads that meet at the first text load it once."""
@@ -63,34 +69,58 @@ class MiniLMEmbedder:
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Return one unit row per text, shape (n, 384), float32; text after 256 tokens is not seen.
 
+        Raises as `embed_documents_by_word`.
+        """
+        return self.embed_documents_by_word(texts)[0]
+
+    def embed_documents_by_word(self, texts: Sequence[str]) -> tuple[Vector, Sequence[bytes]]:
+        """Return one unit row per text and the vectors of its words, from one run of the model.
+
         Raises:
             BackendError: the model could not be loaded or failed.
             IntegrityError: the weights or the vocabulary are not the ones this version knows.
             ConfigurationError: the package with the weights is not installed.
         """
         rows = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
+        words: list[bytes] = []
         for number, text in enumerate(texts):
-            rows[number] = self.embed_query(text)
-        return rows
+            rows[number], said = self.embed_query_by_word(text)
+            words.append(packed(said))
+        return rows, words
 
     def embed_query(self, text: str) -> Vector:
         """Return the unit vector of a text, shape (384,), float32; a question is treated like a document."""
-        with _LOADING:
-            session, tokenizer = _open_session(self._threads), _open_tokenizer()
-        # A lone surrogate cannot be tokenized; it carries no meaning, so it becomes a question mark.
-        clean = text[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
-        ids = np.array([tokenizer.encode(clean).ids], dtype=np.int64)
-        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-        try:
-            states = session.run(["last_hidden_state"], feed)[0]
-        except _runtime_errors() as error:
-            raise BackendError(f"the embedding model failed: {type(error).__name__}") from error
-        pooled = np.asarray(states, dtype=np.float32)[0].mean(axis=0)  # no padding: every position counts
+        return self.embed_query_by_word(text)[0]
+
+    def embed_query_by_word(self, text: str) -> tuple[Vector, WordsAsked]:
+        """Return the unit vector of a text and those of its words."""
+        pieces, states = word_states(text, self._threads)
+        pooled = states.mean(axis=0)  # no padding: every position counts
         norm = float(np.linalg.norm(pooled))
         if not (np.isfinite(norm) and norm > 0.0):
             raise BackendError("the embedding model failed: it returned no usable vector")
         unit: Vector = (pooled / norm).astype(np.float32)
-        return unit
+        # The marks at both ends are no words.
+        return unit, words_of(pieces[1:-1], states[1:-1], _open_projection())
+
+
+def word_states(text: str, threads: int = 1) -> tuple[Sequence[str], Vector]:
+    """Return the word pieces of a text and the model's last states, shape (pieces, 384), float32.
+
+    Raises:
+        BackendError, IntegrityError, ConfigurationError: as `MiniLMEmbedder.embed_documents`.
+    """
+    with _LOADING:
+        session, tokenizer = _open_session(threads), _open_tokenizer()
+    # A lone surrogate cannot be tokenized; it carries no meaning, so it becomes a question mark.
+    encoded = tokenizer.encode(text[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8"))
+    ids = np.array([encoded.ids], dtype=np.int64)
+    feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+    try:
+        states = session.run(["last_hidden_state"], feed)[0]
+    except _runtime_errors() as error:
+        raise BackendError(f"the embedding model failed: {type(error).__name__}") from error
+    return encoded.tokens, np.asarray(states, dtype=np.float32)[0]
 
 
 def open_embedder(rest: str, _settings: EmbedderSettings | None = None) -> MiniLMEmbedder:
@@ -149,6 +179,12 @@ def _open_session(threads: int) -> onnxruntime.InferenceSession:
         return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
     except _runtime_errors() as error:
         raise BackendError(f"the embedding model cannot be loaded: {type(error).__name__}") from error
+
+
+@functools.cache
+def _open_projection() -> Vector:
+    table = np.load(io.BytesIO(verified(_PROJECTION, PROJECTION_SHA256)), allow_pickle=False)
+    return np.asarray(table, np.float32)
 
 
 @functools.cache

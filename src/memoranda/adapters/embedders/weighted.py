@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memoranda.domain.word_vectors import WordsAsked
 from memoranda.ports import Bulk, BulkResult, Embedder, Multilingual, Vector
+from memoranda.ports.embedding import embed_documents_by_word, embed_query_by_word
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,14 @@ class WeightedEmbedder:
     def embed_query(self, text: str) -> Vector:
         """Embed with the inner one."""
         return self.inner.embed_query(text)
+
+    def embed_documents_by_word(self, texts: Sequence[str]) -> tuple[Vector, Sequence[bytes]]:
+        """Embed with the inner one."""
+        return embed_documents_by_word(self.inner, texts)
+
+    def embed_query_by_word(self, text: str) -> tuple[Vector, WordsAsked]:
+        """Embed with the inner one."""
+        return embed_query_by_word(self.inner, text)
 
     def embed_bulk(self, texts: Sequence[str]) -> BulkResult:
         """Give over to the inner one, where it takes many at once."""

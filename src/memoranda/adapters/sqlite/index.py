@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apsw
 
-from memoranda.adapters.sqlite import index_search, vector_rows
+from memoranda.adapters.sqlite import index_search, index_write, vector_rows
 from memoranda.adapters.sqlite.index_check import problems
 from memoranda.adapters.sqlite.index_handles import Handle, HandlePool
-from memoranda.adapters.sqlite.index_rows import COLUMNS, Row, decoded, row_of
+from memoranda.adapters.sqlite.index_rows import COLUMNS, decoded
 from memoranda.domain.passage import IndexedPassage, Passage, TextStatistics
-from memoranda.domain.passages import first_of_each, indexed_form
 from memoranda.domain.query import Filters
 from memoranda.domain.scope import Scope
 from memoranda.errors import InvalidInput
@@ -28,9 +26,6 @@ if TYPE_CHECKING:
 
 OPEN_INDEXES = 64
 """Databases that are open at a time, by default; each takes two or three file handles."""
-
-_SET = ", ".join(f"{name} = ?" for name in COLUMNS)
-_MARKS = ", ".join("?" * len(COLUMNS))
 
 
 class SqliteIndex:
@@ -59,15 +54,15 @@ class SqliteIndex:
         """Replace records in one transaction; see the port."""
         if any(passage.record.scope != scope for passage in (*passages, *retire)):
             raise InvalidInput(f"every passage put into the index of {scope} must belong to that scope")
-        rows, past = list(_rows(passages)), list(_rows(retire))
+        rows, past = list(index_write.rows_of_records(passages)), list(index_write.rows_of_records(retire))
         records = sorted({*remove, *(row[1] for row in (*rows, *past))})
         with self._pool.using(scope, create=bool(rows or past or mark)) as handle:
             if handle is None or not (records or mark):
                 return mark is None
             with handle.writing() as connection:
                 before = connection.total_changes()
-                _replace(connection, scope, records, rows)
-                _replace_past(connection, scope, records, past)
+                index_write.replace_records(connection, scope, records, rows)
+                index_write.replace_past(connection, scope, records, past)
                 if connection.total_changes() != before:
                     _next_generation(connection)
                     vector_rows.settle(connection, scope)
@@ -88,7 +83,7 @@ class SqliteIndex:
             if handle is None:
                 return False
             with handle.writing() as connection:
-                if _log_mark(connection, path) != before:
+                if index_write.log_mark(connection, path) != before:
                     return False
                 changed = connection.total_changes()
                 if whole:
@@ -96,8 +91,8 @@ class SqliteIndex:
                         "DELETE FROM current WHERE scope = ? AND path = ? AND origin <> 'note'", (str(scope), path)
                     )
                 connection.executemany(
-                    f"INSERT INTO current({', '.join(COLUMNS)}) VALUES ({_MARKS})",
-                    list(_rows(_unknown(connection, scope, passages))),
+                    f"INSERT INTO current({', '.join(COLUMNS)}) VALUES ({index_write.MARKS})",
+                    list(index_write.rows_of_records(index_write.unknown(connection, scope, passages))),
                 )
                 if connection.total_changes() != changed:
                     _next_generation(connection)
@@ -265,7 +260,17 @@ class SqliteIndex:
                 found = vector_rows.pending(connection, scope, embedder, limit)
                 return [(key, decoded(passage).embedding_text) for key, passage in found]
 
-    def put_vectors(self, scope: Scope, identity: str, keys: Sequence[int], vectors: Vector) -> int:
+    def words(self, scope: Scope, identity: str, keys: Sequence[int]) -> Mapping[int, bytes]:
+        """Return the words' vectors of passages; see the port."""
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return {}
+            with handle.reading() as connection:
+                return vector_rows.words(connection, identity, keys)
+
+    def put_vectors(
+        self, scope: Scope, identity: str, keys: Sequence[int], vectors: Vector, words: Sequence[bytes] = ()
+    ) -> int:
         """Store vectors; see the port. Raises InvalidInput unless they are float32, one row per key."""
         from memoranda.adapters.sqlite import vectors as stored  # noqa: PLC0415 - as above
 
@@ -277,6 +282,7 @@ class SqliteIndex:
             with handle.writing() as connection:
                 stamp = _next_generation(connection)
                 written = stored.store(connection, scope, identity, keys, vectors, stamp=stamp)
+                vector_rows.store_words(connection, identity, keys, words)
                 vector_rows.settle(connection, scope)
                 return written
 
@@ -322,66 +328,6 @@ class SqliteIndex:
             return False
         handle.vectors.refresh(handle.connection, embedder, handle.generation())
         return True
-
-
-def _rows(passages: Sequence[Passage]) -> Iterable[Row]:
-    """Yield the rows of passages, each with the fingerprint of its whole record."""
-    by_record: dict[str, list[Passage]] = {}
-    for passage in passages:
-        by_record.setdefault(passage.record.id, []).append(passage)
-    for parts in by_record.values():
-        form = indexed_form(parts)
-        yield from (row_of(part, form) for part in parts)
-
-
-def _replace(connection: apsw.Connection, scope: Scope, records: Sequence[str], rows: Sequence[Row]) -> None:
-    """Make the current rows of `records` those given; a row keeps its key while its embedding text stays."""
-    query = (
-        "SELECT key, record, part, passage, checksum FROM current WHERE scope = ? "
-        "AND record IN (SELECT value FROM json_each(?))"
-    )
-    found = connection.execute(query, (str(scope), json.dumps(records)))
-    existing = {(record, part): (key, bytes(passage), check) for key, record, part, passage, check in found}
-    fresh: list[Row] = []
-    for row in rows:
-        key, passage, check = existing.pop((row[1], row[2]), (None, b"", b""))
-        if key is None:
-            fresh.append(row)
-        elif check != row[-1]:
-            if decoded(passage).embedding_text != decoded(row[-2]).embedding_text:
-                connection.execute("DELETE FROM current WHERE key = ?", (key,))
-                fresh.append(row)
-            else:
-                connection.execute(f"UPDATE current SET {_SET} WHERE key = ?", (*row, key))
-    connection.executemany("DELETE FROM current WHERE key = ?", [(key,) for key, _, _ in existing.values()])
-    connection.executemany(f"INSERT INTO current({', '.join(COLUMNS)}) VALUES ({_MARKS})", fresh)
-
-
-def _replace_past(connection: apsw.Connection, scope: Scope, records: Sequence[str], rows: Sequence[Row]) -> None:
-    connection.execute(
-        "DELETE FROM past WHERE scope = ? AND record IN (SELECT value FROM json_each(?))",
-        (str(scope), json.dumps(records)),
-    )
-    connection.executemany(f"INSERT INTO past({', '.join(COLUMNS)}) VALUES ({_MARKS})", rows)
-
-
-def _unknown(connection: apsw.Connection, scope: Scope, passages: Sequence[Passage]) -> list[Passage]:
-    """Leave out the turns whose id is known already, in the index or before in these."""
-    kept = first_of_each(passages)
-    names = json.dumps(sorted({passage.record.id for passage in kept}))
-    known = {
-        name
-        for (name,) in connection.execute(
-            "SELECT DISTINCT record FROM current WHERE scope = ? AND record IN (SELECT value FROM json_each(?))",
-            (str(scope), names),
-        )
-    }
-    return [passage for passage in kept if passage.record.id not in known]
-
-
-def _log_mark(connection: apsw.Connection, path: str) -> LogMark | None:
-    row = connection.execute("SELECT size, inode, stamp, tail, lines FROM logs WHERE path = ?", (path,)).fetchone()
-    return LogMark(*row) if row else None
 
 
 def _moved_on(connection: apsw.Connection, mark: tuple[int, int] | None) -> bool:

@@ -30,7 +30,7 @@ def problems(path: Path, scope: Scope) -> list[str]:
     except IntegrityError as error:
         return [str(error)]
     try:
-        for inspect in (_pages, _keywords, _leaves, _postings, _rows, _vectors, _answering):
+        for inspect in (_pages, _keywords, _leaves, _postings, _rows, _vectors, _words, _answering):
             try:
                 with foreign_errors(path):
                     found += inspect(connection)
@@ -104,6 +104,20 @@ def _vectors(connection: apsw.Connection) -> list[str]:
         f"the vector of passage {values[1]} of record {_name(record)} is not what was indexed"
         for *values, check, record in rows
         if checksum(values) != check
+    ]
+
+
+def _words(connection: apsw.Connection) -> list[str]:
+    """Check the vectors of words: each belongs to a passage's vector and is what was stored."""
+    rows = connection.execute(
+        "SELECT w.key, CAST(e.identity AS BLOB), w.words, w.checksum, CAST(p.record AS BLOB), v.key IS NOT NULL "
+        "FROM word_vectors w LEFT JOIN embedders e ON e.id = w.embedder LEFT JOIN current p ON p.key = w.key "
+        "LEFT JOIN vectors v ON v.key = w.key AND v.embedder = w.embedder ORDER BY w.key"
+    )
+    return [
+        f"the vectors of the words of passage {values[0]} of record {_name(record)} are not what was indexed"
+        for *values, check, record, has_vector in rows
+        if checksum(values) != check or not has_vector
     ]
 
 

@@ -20,7 +20,7 @@ from memoranda.domain.scripts import SOFT_SYMBOLS
 from memoranda.domain.words import ANALYSER
 from memoranda.errors import BackendError, IntegrityError
 
-SCHEMA = f"3.{ANALYSER}"
+SCHEMA = f"4.{ANALYSER}"
 """Version of tables and words; an index of another version is emptied, because it is derived."""
 
 REBUILD = "run `memoranda sync`, it rebuilds the index"
@@ -43,6 +43,16 @@ CREATE TABLE vectors(
 );
 CREATE UNIQUE INDEX vectors_by_key ON vectors(key, embedder);
 CREATE INDEX vectors_by_embedder ON vectors(embedder, stamp, key);
+CREATE TABLE word_vectors(
+    key INTEGER NOT NULL,
+    embedder INTEGER NOT NULL,
+    words BLOB NOT NULL,
+    checksum BLOB NOT NULL,
+    PRIMARY KEY(key, embedder)
+);
+CREATE TRIGGER word_vectors_removed AFTER DELETE ON vectors BEGIN
+    DELETE FROM word_vectors WHERE key = old.key AND embedder = old.embedder;
+END;
 """
 
 # The tokens come from domain.words; this tokenizer only splits at spaces: to it every character beyond ASCII

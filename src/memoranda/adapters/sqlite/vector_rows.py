@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+
 import apsw
 
+from memoranda.adapters.sqlite.index_rows import checksum
 from memoranda.domain.scope import Scope
 
 
@@ -39,6 +43,30 @@ def count_pending(connection: apsw.Connection, scope: Scope, embedder: int) -> i
             (str(scope), embedder),
         ).get
     )
+
+
+def store_words(connection: apsw.Connection, identity: str, keys: Sequence[int], words: Sequence[bytes]) -> None:
+    """Write the words' vectors of those keys that have a vector; there may be none for any."""
+    if not words:
+        return
+    embedder = embedder_id(connection, identity)
+    connection.executemany(
+        "INSERT OR REPLACE INTO word_vectors(key, embedder, words, checksum) "
+        "SELECT key, embedder, ?, ? FROM vectors WHERE key = ? AND embedder = ?",
+        [
+            (said, checksum((int(key), identity, said)), int(key), embedder)
+            for key, said in zip(keys, words, strict=True)
+        ],
+    )
+
+
+def words(connection: apsw.Connection, identity: str, keys: Sequence[int]) -> dict[int, bytes]:
+    """Return the words' vectors of those keys that have any."""
+    rows = connection.execute(
+        "SELECT key, words FROM word_vectors WHERE embedder = ? AND key IN (SELECT value FROM json_each(?))",
+        (embedder_id(connection, identity), json.dumps([int(key) for key in keys])),
+    )
+    return {int(key): bytes(said) for key, said in rows}
 
 
 def settle(connection: apsw.Connection, scope: Scope) -> None:
