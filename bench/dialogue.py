@@ -1,10 +1,10 @@
 """Measures recall of what was said: conversations as sessions, questions asked as an agent would.
 
-    python bench/dialogue.py LOCOMO.json --harness retrieval_eval.py [--provider minilm|none] [--limit N]
+    python bench/dialogue.py LOCOMO.json --harness retrieval_eval.py [--provider none minilm] [--limit N]
 
 Every turn goes through the public session API, with its speaker and its date; every question through `agent.search`.
-The floor is the harness's own FTS5 index (porter stems, stop words dropped) over the same turns. Differences come with
-a paired bootstrap over questions.
+The floor is the harness's own FTS5 index (porter stems, stop words dropped) over the same turns. Each embedder is
+compared with the floor, and with the one named before it. Differences come with a paired bootstrap over questions.
 """
 
 from __future__ import annotations
@@ -157,9 +157,11 @@ def bootstrap(base: Sequence[Scores], other: Sequence[Scores], metric: str) -> t
     return sum(differences) / count, means[int(SAMPLES * 0.025)], means[int(SAMPLES * 0.975)]
 
 
-def report(questions: Sequence[Question], base: Sequence[Scores], other: Sequence[Scores], provider: str) -> None:
+def report(
+    questions: Sequence[Question], base: Sequence[Scores], other: Sequence[Scores], names: tuple[str, str]
+) -> None:
     """Print both, overall and by category."""
-    print(f"\n| group | n | metric | floor | {provider} | difference [95 %] |\n|---|---|---|---|---|---|")
+    print(f"\n| group | n | metric | {names[0]} | {names[1]} | difference [95 %] |\n|---|---|---|---|---|---|")
     groups = {"all": list(range(len(questions)))}
     for category in sorted({question.category for question in questions}):
         groups[f"category {category}"] = [at for at, item in enumerate(questions) if item.category == category]
@@ -189,15 +191,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--harness", type=Path, required=True)
-    parser.add_argument("--provider", default="minilm", help="embedder by address, or none")
+    parser.add_argument("--provider", nargs="+", default=["minilm"], help="embedders by address, or none")
     parser.add_argument("--limit", type=int, default=0, help="only the first conversations")
     options = parser.parse_args()
     data = json.loads(options.data.read_text(encoding="utf-8"))[: options.limit or None]
     harness = harness_of(options.harness)
     questions = questions_of(data, harness)
+    lowest = floor(options.data, questions, harness)
+    before: tuple[str, list[Scores]] | None = None
+    for provider in options.provider:
+        rows = run(data, questions, provider)
+        report(questions, lowest, rows, ("floor", provider))
+        if before is not None:
+            report(questions, before[1], rows, (before[0], provider))
+        before = provider, rows
+
+
+def run(data: Sequence[Mapping[str, Any]], questions: Sequence[Question], provider: str) -> list[Scores]:
+    """Tell everything to a fresh home with this embedder, ask, and return the scores."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        memoranda.open(folder, settings={"memory.provider": options.provider}) as memory,
+        memoranda.open(folder, settings={"memory.provider": provider}) as memory,
     ):
         start = time.perf_counter()
         names = tell(memory, data)
@@ -205,8 +219,8 @@ def main() -> None:
         memory.embed()
         print(f"{len(names)} turns told in {told:.1f} s, embedded after {time.perf_counter() - start:.1f} s")
         rows, median = asked(memory, questions, names)
-        print(f"{len(questions)} questions, search p50 {median:.1f} ms")
-    report(questions, floor(options.data, questions, harness), rows, options.provider)
+        print(f"{len(questions)} questions, {provider}: search p50 {median:.1f} ms")
+    return rows
 
 
 if __name__ == "__main__":
