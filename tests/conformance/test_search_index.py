@@ -36,6 +36,17 @@ class TestSqliteIndex(SearchIndexSuite, TurnIndexSuite):
         index.close()
 
 
+class TestLargeSqliteIndex(SearchIndexSuite, TurnIndexSuite):
+    """So does an index that takes any two vectors for a large scope, and keeps them in a file."""
+
+    @pytest.fixture
+    def index(self, tmp_path: Path) -> Iterator[SearchIndex]:
+        """Return an empty index that scans files."""
+        index = SqliteIndex(tmp_path / "index", large=1)
+        yield index
+        index.close()
+
+
 class TestMemoryIndex(SearchIndexSuite, TurnIndexSuite):
     """The fake keeps the same contract."""
 

@@ -160,19 +160,26 @@ def is_relevant(candidates: Sequence[Candidate], min_score: float) -> bool:
     )
 
 
-def fuse_scores(candidates: Sequence[Candidate], vector_weight: float, *, lowest: float | None = None) -> list[Ranked]:
+def fuse_scores(
+    candidates: Sequence[Candidate],
+    vector_weight: float,
+    *,
+    lowest: float | None = None,
+    closest: tuple[float, float] | None = None,
+) -> list[Ranked]:
     """Rank by the weighted sum of the scores, each normalised once over all candidates; ties by passage id.
 
     The keyword score is divided by the best; the cosine is scaled from the lowest, of the candidates or of all turns
-    (`lowest`), to the highest, and so is the nearness of words. `vector_weight` is 0 to 1 and the keyword score gets
+    (`lowest`), to the highest, and so is the nearness of words, of the candidates or of all turns that were looked at
+    (`closest`). `vector_weight` is 0 to 1 and the keyword score gets
     the rest; of both the nearest words take their share, unless one arm alone is asked.
     """
     best = max((c.keyword for c in candidates), default=0.0) or 1.0
-    meanings = _scaled([c.meaning for c in candidates], lowest)
-    closest = _scaled([c.closeness for c in candidates])
+    meanings = _scaled([c.meaning for c in candidates], () if lowest is None else (lowest,))
+    nearest = _scaled([c.closeness for c in candidates], closest or ())
     share = CLOSEST_SHARE if 0 < vector_weight < 1 and any(c.closeness is not None for c in candidates) else 0.0
     ranked: list[Ranked] = []
-    for candidate, meaning, close in zip(candidates, meanings, closest, strict=True):
+    for candidate, meaning, close in zip(candidates, meanings, nearest, strict=True):
         addends: list[tuple[str, float]] = []
         if vector_weight < 1:
             addends.append(("words", (1 - share) * (1 - vector_weight) * candidate.keyword / best))
@@ -184,11 +191,10 @@ def fuse_scores(candidates: Sequence[Candidate], vector_weight: float, *, lowest
     return _ordered(ranked)
 
 
-def _scaled(values: Sequence[float | None], lowest: float | None = None) -> list[float]:
-    """Scale from the lowest to the highest, 0 to 1; what has no value is 0, and all that are alike are 1."""
+def _scaled(values: Sequence[float | None], bounds: Sequence[float]) -> list[float]:
+    """Scale from the lowest to the highest, `bounds` among them, 0 to 1; what has no value is 0, all alike are 1."""
     known = [value for value in values if value is not None]
-    low, high = (min(known), max(known)) if known else (0.0, 0.0)
-    low = low if lowest is None else min(low, lowest)
+    low, high = (min(*known, *bounds), max(*known, *bounds)) if len(known) + len(bounds) > 1 else (0.0, 0.0)
     return [0.0 if value is None else (value - low) / (high - low) if high > low else 1.0 for value in values]
 
 

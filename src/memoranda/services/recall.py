@@ -43,11 +43,12 @@ class Turns:
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    """All candidates, the question's meaning where any has a vector, and the lowest cosine of any turn."""
+    """All candidates, the question's meaning where any has a vector, and what turns are scaled by."""
 
     candidates: list[Candidate]
     meaning: Meaning | None
     lowest: float | None
+    closest: tuple[float, float] | None
 
 
 def recall(
@@ -196,12 +197,13 @@ def _candidates(
     """
     found: list[Candidate] = []
     lowest: float | None = None
+    closest: tuple[float, float] | None = None
     others: set[Scope] = set()
     if statistics.turns and filters.sources != {"note"}:
         from memoranda.services import recall_turns  # noqa: PLC0415 - numpy costs 0.15 s of every start
 
         said = recall_turns.turn_candidates(index, scopes, query, words, filters.of("turn"), meaning, today)
-        found, lowest, others = list(said.found), said.lowest, set(said.others)
+        found, lowest, closest, others = list(said.found), said.lowest, said.closest, set(said.others)
     if statistics.turns < statistics.passages and filters.sources != {"turn"}:
         of_notes = filters.of("note") if statistics.turns else filters
         for scope in scopes:
@@ -211,7 +213,7 @@ def _candidates(
     for scope in sorted(others):
         journal.notes.append(f"{scope} is not embedded by this model yet: keyword search only there")
     is_meant = any(candidate.cosine is not None for candidate in found)
-    return _Pool(found, meaning if is_meant else None, lowest)
+    return _Pool(found, meaning if is_meant else None, lowest, closest)
 
 
 def _fused(pool: _Pool, query: Query, now: str) -> list[Ranked]:
@@ -219,7 +221,7 @@ def _fused(pool: _Pool, query: Query, now: str) -> list[Ranked]:
     if query.strategy == "rrf":
         ranked = ranking.fuse_ranks(pool.candidates, weight)
     else:
-        ranked = ranking.fuse_scores(pool.candidates, weight, lowest=pool.lowest)
+        ranked = ranking.fuse_scores(pool.candidates, weight, lowest=pool.lowest, closest=pool.closest)
     return ranking.supported(ranking.with_priors(ranked, now), query.grain)
 
 

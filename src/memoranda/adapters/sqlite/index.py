@@ -24,6 +24,11 @@ from memoranda.ports.log import LogMark
 if TYPE_CHECKING:
     from memoranda.domain.turn_table import TurnEvidence
 
+LARGE = 20_000
+"""Vectors of a scope above which the nearest are looked for by their signs first, and rescored exactly
+(docs/decisions/0023-large-scopes.md).
+"""
+
 OPEN_INDEXES = 64
 """Databases that are open at a time, by default; each takes two or three file handles."""
 
@@ -35,8 +40,9 @@ class SqliteIndex:
     open.
     """
 
-    def __init__(self, root: Path, *, open_limit: int = OPEN_INDEXES) -> None:
-        self._pool = HandlePool(root, open_limit)
+    def __init__(self, root: Path, *, open_limit: int = OPEN_INDEXES, large: int = LARGE) -> None:
+        self._large = large
+        self._pool = HandlePool(root, open_limit, large)
 
     def close(self) -> None:
         """Close every open database; the index can be used again afterwards."""
@@ -229,7 +235,10 @@ class SqliteIndex:
             with handle.reading() as connection:
                 if not self._load(handle, identity):
                     return () if not vector_rows.active_embedder(connection) else None
-                return stored.nearest(connection, scope, handle.vectors, query, limit=limit, filters=filters)
+                filters, allowed = stored.of_notes(handle, filters)
+                return stored.nearest(
+                    connection, scope, handle.vectors, query, limit=limit, filters=filters, allowed=allowed
+                )
 
     def similarities(self, scope: Scope, identity: str, query: Vector, keys: Sequence[int]) -> Mapping[int, float]:
         """Return the cosine of keys that have a vector; see the port."""
@@ -284,7 +293,10 @@ class SqliteIndex:
                 written = stored.store(connection, scope, identity, keys, vectors, stamp=stamp)
                 vector_rows.store_words(connection, identity, keys, words)
                 vector_rows.settle(connection, scope)
-                return written
+            with handle.reading() as connection:
+                if vector_rows.wants_file(connection, scope, handle.path.parent, self._large):
+                    self._load(handle, identity)  # who embeds has the time that who searches has not
+            return written
 
     def search_history(
         self,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import apsw
 
+from memoranda.adapters.sqlite import vector_files
 from memoranda.adapters.sqlite.connection import foreign_errors
 from memoranda.adapters.sqlite.index_rows import COLUMNS, checksum
 from memoranda.adapters.sqlite.index_schema import TABLES, open_index, split
@@ -30,7 +31,7 @@ def problems(path: Path, scope: Scope) -> list[str]:
     except IntegrityError as error:
         return [str(error)]
     try:
-        for inspect in (_pages, _keywords, _leaves, _postings, _rows, _vectors, _words, _answering):
+        for inspect in (_pages, _keywords, _leaves, _postings, _rows, _vectors, _words, _answering, _scanned):
             try:
                 with foreign_errors(path):
                     found += inspect(connection)
@@ -119,6 +120,16 @@ def _words(connection: apsw.Connection) -> list[str]:
         for *values, check, record, has_vector in rows
         if checksum(values) != check or not has_vector
     ]
+
+
+def _scanned(connection: apsw.Connection) -> list[str]:
+    """Check that the files of vectors hold what the index does, and nothing of what is gone."""
+    folder = Path(connection.db_filename("main")).parent
+    if not vector_files.files(folder):
+        return []
+    from memoranda.adapters.sqlite.vector_cache import differing  # noqa: PLC0415 - loads numpy
+
+    return [f"the file of vectors {name} is not what was indexed" for name in differing(connection, folder)]
 
 
 def _answering(connection: apsw.Connection) -> list[str]:

@@ -9,22 +9,25 @@ import shutil
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apsw
 
-from memoranda.adapters.sqlite.connection import foreign_errors, transaction
+from memoranda.adapters.sqlite import vector_files
+from memoranda.adapters.sqlite.connection import foreign_errors, rows_of, transaction
 from memoranda.adapters.sqlite.index_schema import REBUILD, index_errors, open_index
 from memoranda.domain.scope import Scope
 from memoranda.errors import BackendError, IntegrityError, InvalidInput
 
 if TYPE_CHECKING:
-    from memoranda.adapters.sqlite.vectors import VectorCache
+    from memoranda.adapters.sqlite.turns import Places
+    from memoranda.adapters.sqlite.vector_cache import VectorCache
     from memoranda.domain.turn_table import TurnTable
 
 DATABASE = "index.db"
+_GONE = "SELECT embedder, key FROM vectors_gone"
 
 
 class Handle:
@@ -34,13 +37,14 @@ class Handle:
     writes one at a time anyway, while connections per thread multiply open files and outlive their threads.
     """
 
-    def __init__(self, path: Path, scope: Scope) -> None:
-        self.path, self.scope = path, scope
+    def __init__(self, path: Path, scope: Scope, large: int) -> None:
+        self.path, self.scope, self._large = path, scope, large
         self.lock = threading.RLock()
         self.connection = open_index(path, scope)
         self.closed = False
         self._vectors: VectorCache | None = None
         self.turns: tuple[int, TurnTable | None] = (-1, None)
+        self.places: tuple[object, Places | None] = (None, None)
         self.sizes: tuple[int, tuple[int, int, int]] = (-1, (0, 0, 0))
         self._identity = _file_identity(path)
 
@@ -48,9 +52,9 @@ class Handle:
     def vectors(self) -> VectorCache:
         """The scope's vectors in memory; empty until they are first asked for."""
         if self._vectors is None:
-            from memoranda.adapters.sqlite.vectors import VectorCache  # noqa: PLC0415 - loads numpy
+            from memoranda.adapters.sqlite.vector_cache import VectorCache  # noqa: PLC0415 - loads numpy
 
-            self._vectors = VectorCache()
+            self._vectors = VectorCache(self.path.parent, self.is_current, large=self._large)
         return self._vectors
 
     def is_current(self) -> bool:
@@ -60,6 +64,8 @@ class Handle:
     def close(self) -> None:
         """Close the connection; the last one of a database also folds its log into it."""
         self.closed = True
+        if self._vectors is not None:
+            self._vectors.close()
         with foreign_errors(self.path):
             self.connection.close()
 
@@ -80,9 +86,30 @@ class Handle:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
-        """Change the database in one transaction, with errors of the library."""
-        with self._errors(), transaction(self.connection) as connection:
-            yield connection
+        """Change the database in one transaction, with errors of the library.
+
+        Vectors that went in it are overwritten in the files beside the database, if there are any. One that cannot be
+        written is tried again after the next change; nothing finds those vectors meanwhile.
+        """
+        with self._errors():
+            with transaction(self.connection) as connection:
+                yield connection
+                gone = rows_of(connection, _GONE)
+                if gone and not vector_files.files(self.path.parent):
+                    connection.execute("DELETE FROM vectors_gone")
+                    gone = []
+            if gone:
+                self._wipe([(int(embedder), int(key)) for embedder, key in gone])
+
+    def _wipe(self, gone: Sequence[tuple[int, int]]) -> None:
+        from memoranda.adapters.sqlite import vector_sidecar  # noqa: PLC0415 - loads numpy
+
+        answering: set[object] = {number for (number,) in self.connection.execute("SELECT id FROM embedders")}
+        vector_files.drop_others(self.path.parent, answering)
+        with contextlib.suppress(OSError):
+            vector_sidecar.wipe(self.path.parent, gone)
+            with transaction(self.connection) as connection:
+                connection.executemany("DELETE FROM vectors_gone WHERE embedder = ? AND key = ?", gone)
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -96,10 +123,10 @@ class Handle:
 class HandlePool:
     """The open indexes under one root folder, at most `limit` at a time; safe to use from many threads."""
 
-    def __init__(self, root: Path, limit: int) -> None:
+    def __init__(self, root: Path, limit: int, large: int) -> None:
         if limit < 1:
             raise InvalidInput(f"at least one index must be open at a time, not {limit}")
-        self._root, self._limit = root, limit
+        self._root, self._limit, self._large = root, limit, large
         self._lock = threading.Lock()
         self._open: OrderedDict[Scope, Handle] = OrderedDict()
 
@@ -169,7 +196,7 @@ class HandlePool:
                     if not create:
                         return None
                     _make_folder(path.parent)
-                handle = Handle(path, scope)
+                handle = Handle(path, scope, self._large)
                 self._open[scope] = handle
             self._open.move_to_end(scope)
             self._evict()

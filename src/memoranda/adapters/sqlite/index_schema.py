@@ -8,11 +8,13 @@ keyword table of their own, so that the past cannot shift the statistics of the 
 from __future__ import annotations
 
 import contextlib
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
 
+from memoranda.adapters.sqlite import vector_files
 from memoranda.adapters.sqlite.connection import connect, foreign_errors, transaction
 from memoranda.domain.ranking import HEADING_WEIGHT
 from memoranda.domain.scope import Scope
@@ -20,7 +22,7 @@ from memoranda.domain.scripts import SOFT_SYMBOLS
 from memoranda.domain.words import ANALYSER
 from memoranda.errors import BackendError, IntegrityError
 
-SCHEMA = f"4.{ANALYSER}"
+SCHEMA = f"5.{ANALYSER}"
 """Version of tables and words; an index of another version is emptied, because it is derived."""
 
 REBUILD = "run `memoranda sync`, it rebuilds the index"
@@ -50,8 +52,10 @@ CREATE TABLE word_vectors(
     checksum BLOB NOT NULL,
     PRIMARY KEY(key, embedder)
 );
-CREATE TRIGGER word_vectors_removed AFTER DELETE ON vectors BEGIN
+CREATE TABLE vectors_gone(embedder INTEGER NOT NULL, key INTEGER NOT NULL, PRIMARY KEY(embedder, key)) WITHOUT ROWID;
+CREATE TRIGGER vectors_removed AFTER DELETE ON vectors BEGIN
     DELETE FROM word_vectors WHERE key = old.key AND embedder = old.embedder;
+    INSERT OR IGNORE INTO vectors_gone VALUES (old.embedder, old.key);
 END;
 """
 
@@ -180,7 +184,7 @@ def index_errors(path: Path) -> Iterator[None]:
 
 def _prepare(connection: apsw.Connection, path: Path, scope: Scope) -> None:
     if _meta(connection).get("schema") != SCHEMA:
-        _create(connection, scope)
+        _create(connection, scope, path.parent)
     if _meta(connection).get("scope") != str(scope):
         raise IntegrityError(f"{path} does not hold the index of {scope}; {REBUILD}")
 
@@ -192,11 +196,12 @@ def _meta(connection: apsw.Connection) -> dict[str, str]:
     return dict(connection.execute("SELECT name, value FROM meta"))
 
 
-def _create(connection: apsw.Connection, scope: Scope) -> None:
+def _create(connection: apsw.Connection, scope: Scope, folder: Path) -> None:
     """Drop whatever another version left and make the tables; another process may have been faster."""
     connection.execute("PRAGMA foreign_keys=OFF")
     with transaction(connection):
         if _meta(connection).get("schema") != SCHEMA:
+            vector_files.drop(folder)
             _drop_everything(connection)
             for statement in (
                 _META,
@@ -216,6 +221,7 @@ def _create(connection: apsw.Connection, scope: Scope) -> None:
                 [
                     ("schema", SCHEMA),
                     ("scope", str(scope)),
+                    ("number", uuid.uuid4().hex),
                     ("generation", "0"),
                     ("embedder", "0"),
                     ("applied", "0"),

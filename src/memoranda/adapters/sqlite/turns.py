@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 
 import apsw
@@ -15,12 +15,15 @@ from memoranda.adapters.sqlite.index_handles import Handle
 from memoranda.adapters.sqlite.index_rows import session_of
 from memoranda.adapters.sqlite.index_search import conditions, phrase_keys
 from memoranda.domain.query import Filters
-from memoranda.domain.turn_table import Floats, Postings, TurnColumns, TurnEvidence, TurnTable, empty_table
+from memoranda.domain.turn_table import Floats, Postings, Rows, TurnColumns, TurnEvidence, TurnTable, empty_table
 from memoranda.ports import Vector
 
 _COLUMNS = "SELECT key, origin, position, length, speaker, marks, path FROM current"
 _ALL = f"{_COLUMNS} INDEXED BY current_turns WHERE origin <> 'note' ORDER BY origin, position, part, key"
 _NEWER = f"{_COLUMNS} WHERE origin <> 'note' AND key > ? ORDER BY origin, position, part, key"
+NEAREST = 1_000
+"""Turns of a large scope that have a cosine, at least, with those beside them."""
+
 _DAY_LENGTH = len("2026-01-31")
 
 
@@ -128,12 +131,43 @@ def _mask(table: TurnTable, rows: apsw.Cursor) -> NDArray[np.bool_]:
     return mask
 
 
-def _cosines(handle: Handle, table: TurnTable, query: Vector) -> Floats:
-    """Return the cosine of each turn, NaN for one without a vector."""
-    from memoranda.adapters.sqlite import vectors as stored  # noqa: PLC0415 - only where there are vectors
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where turns stand among the vectors: the row of each turn's vector, -1 without one, and the turn of each row."""
 
+    of_turns: Rows
+    turns: Rows
+
+
+def places_of(handle: Handle) -> Places:
+    """Return where the turns of the state that is open stand among the vectors in memory."""
+    cache = handle.vectors
+    state = (*cache.stamp, handle.generation())
+    known, places = handle.places
+    if places is None or known != state:
+        table = _table(handle)
+        rows, has_turn = table.rows_of(cache.keys)
+        of_turns, turns = np.full(len(table), -1), np.full(len(cache.keys), -1)
+        of_turns[rows], turns[has_turn] = np.flatnonzero(has_turn), rows
+        places = Places(of_turns, turns)
+        handle.places = (state, places)
+    return places
+
+
+def _cosines(handle: Handle, table: TurnTable, query: Vector) -> Floats:
+    """Return the cosine of each turn, NaN for one without a vector; of a large scope only those of the nearest turns.
+
+    The turns beside those have one as well: what is near to a question speaks for its neighbours.
+    """
+    cache, places = handle.vectors, places_of(handle)
     found = np.full(len(table), np.nan)
-    keys, cosines = stored.all_cosines(handle.vectors, query)
-    rows, known = table.rows_of(keys)
-    found[rows] = cosines[known]
+    chosen = places.of_turns >= 0
+    if cache.is_large:
+        rows, _ = cache.nearest(query, places.turns >= 0, NEAREST)
+        near = np.zeros(len(table), bool)
+        near[places.turns[rows]] = True
+        chosen &= table.around(near)
+        found[chosen] = cache.scores(query, places.of_turns[chosen])
+    else:
+        found[chosen] = cache.scores(query)[places.of_turns[chosen]]  # reading all is faster than picking most
     return found

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import apsw
 
 from memoranda.adapters.sqlite.index_rows import checksum
+from memoranda.adapters.sqlite.vector_files import files, shape_of
 from memoranda.domain.scope import Scope
+
+_WORN = 10
+"""A file may miss one in so many of its vectors."""
 
 
 def embedder_id(connection: apsw.Connection, identity: str, *, create: bool = False) -> int:
@@ -67,6 +72,23 @@ def words(connection: apsw.Connection, identity: str, keys: Sequence[int]) -> di
         (embedder_id(connection, identity), json.dumps([int(key) for key in keys])),
     )
     return {int(key): bytes(said) for key, said in rows}
+
+
+def wants_file(connection: apsw.Connection, scope: Scope, folder: Path, large: int) -> bool:
+    """Tell whether the vectors that answer are all there, and are to be written into a file beside the index anew."""
+    embedder = active_embedder(connection)
+    number = connection.execute("SELECT value FROM meta WHERE name = 'number'").get
+    shapes = [shape for shape in map(shape_of, files(folder)) if shape and shape.index == number]
+    newest = max((shape for shape in shapes if shape.embedder == embedder), key=lambda shape: shape.stamp, default=None)
+    later = "SELECT count(*) FROM vectors WHERE embedder = ? AND stamp > ?"
+    count = int(connection.execute(later, (embedder, newest.stamp if newest else -1)).get)
+    bound = large if newest is None else worn_bound(large, newest.count)
+    return count > bound and not count_pending(connection, scope, embedder)
+
+
+def worn_bound(large: int, count: int) -> int:
+    """Return how many vectors may be missing from a file of so many, or gone from it, before it is written anew."""
+    return max(large, count // _WORN)
 
 
 def settle(connection: apsw.Connection, scope: Scope) -> None:

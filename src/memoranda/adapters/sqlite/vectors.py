@@ -1,110 +1,24 @@
 # ruff: noqa: S608 - names of tables and columns are constants of this package; values are bound
-"""The vector side of the index: exact search in memory over vectors kept as float32 blobs."""
+"""The vector side of the index: search over vectors kept as float32 blobs, and what is stored of them."""
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import apsw
 import numpy as np
-from numpy.typing import NDArray
 
+from memoranda.adapters.sqlite.index_handles import Handle
 from memoranda.adapters.sqlite.index_rows import checksum
 from memoranda.adapters.sqlite.index_search import conditions
+from memoranda.adapters.sqlite.vector_cache import VectorCache
 from memoranda.adapters.sqlite.vector_rows import embedder_id
+from memoranda.adapters.sqlite.vector_sidecar import Mask
 from memoranda.domain.query import Filters
 from memoranda.domain.scope import Scope
-from memoranda.errors import IntegrityError, InvalidInput
+from memoranda.errors import InvalidInput
 from memoranda.ports import Vector
-
-_FLOAT_BYTES = 4
-_BATCH = 4_096
-"""Vectors read at a time, so that a large scope is not in memory twice while it is loaded."""
-
-Keys = NDArray[np.int64]
-
-
-class VectorCache:
-    """One scope's vectors of one embedder as a matrix; brought up to date by what changed.
-
-    New rows are read by their stamp; removed ones are noticed by the count and dropped without reading
-    vectors.
-    """
-
-    def __init__(self) -> None:
-        self._reset(0)
-
-    def _reset(self, embedder: int) -> None:
-        self._embedder = embedder
-        self._stamp = -1
-        self._count = 0
-        self._keys: Keys = np.empty(0, np.int64)
-        self._matrix: Vector = np.empty((0, 0), np.float32)
-
-    @property
-    def keys(self) -> Keys:
-        """Keys of the rows of `matrix`, in no order."""
-        return self._keys[: self._count]
-
-    @property
-    def matrix(self) -> Vector:
-        """Unit vectors, shape (n, dimensions)."""
-        return self._matrix[: self._count]
-
-    def refresh(self, connection: apsw.Connection, embedder: int, generation: int) -> None:
-        """Read what has changed since the last call; `generation` is that of the open read transaction."""
-        if embedder != self._embedder:
-            self._reset(embedder)
-        if generation == self._stamp:
-            return
-        fresh = (embedder, self._stamp)
-        changed = connection.execute("SELECT key FROM vectors WHERE embedder = ? AND stamp > ?", fresh)
-        keys = np.fromiter((key for (key,) in changed), np.int64)
-        if len(keys):
-            self._keep(~np.isin(self.keys, keys))
-            rows = connection.execute("SELECT key, vector FROM vectors WHERE embedder = ? AND stamp > ?", fresh)
-            while batch := list(itertools.islice(rows, _BATCH)):
-                self._append(batch, room=self._count + len(keys))
-        count = connection.execute("SELECT count(*) FROM vectors WHERE embedder = ?", (embedder,)).get
-        if count != self._count:
-            alive = connection.execute("SELECT key FROM vectors WHERE embedder = ?", (embedder,))
-            self._keep(np.isin(self.keys, np.fromiter((key for (key,) in alive), np.int64, count)))
-        self._stamp = generation
-
-    def _append(self, rows: Sequence[Any], *, room: int) -> None:
-        vectors = _stacked([blob for _, blob in rows])
-        if self._count and vectors.shape[1] != self._matrix.shape[1]:
-            raise IntegrityError("vectors of one embedder have different lengths; run `memoranda reindex`")
-        needed = self._count + len(rows)
-        if needed > len(self._keys):
-            size = room if not self._count else room + room // 4
-            grown = np.empty((size, vectors.shape[1]), np.float32)
-            if self._count:
-                grown[: self._count] = self.matrix
-            self._keys = np.concatenate([self.keys, np.zeros(size - self._count, np.int64)])
-            self._matrix = grown
-        self._keys[self._count : needed] = [key for key, _ in rows]
-        self._matrix[self._count : needed] = vectors
-        self._count = needed
-
-    def _keep(self, mask: NDArray[np.bool_]) -> None:
-        if mask.all():
-            return
-        kept = int(mask.sum())
-        self._keys[:kept] = self.keys[mask]
-        self._matrix[:kept] = self.matrix[mask]
-        self._count = kept
-
-
-def _stacked(blobs: Sequence[Any]) -> Vector:
-    width = len(blobs[0])
-    joined = b"".join(blobs)
-    if width % _FLOAT_BYTES or len(joined) != width * len(blobs):
-        raise IntegrityError("vectors of one embedder have different lengths; run `memoranda reindex`")
-    return np.frombuffer(joined, np.float32).reshape(len(blobs), width // _FLOAT_BYTES)
 
 
 def check_query(query: Vector) -> None:
@@ -127,16 +41,17 @@ def nearest(
     *,
     limit: int,
     filters: Filters,
+    allowed: Mask | None = None,
 ) -> list[tuple[int, float]]:
-    """Return (key, cosine) of the nearest passages that pass the filters."""
-    keys, matrix = cache.keys, cache.matrix
-    if not len(keys):
+    """Return (key, cosine) of the nearest passages that pass the filters, and are allowed where that is given."""
+    if not len(cache.keys):
         return []
-    _check_width(matrix, query)
-    scores = matrix @ query
-    allowed = _allowed(connection, scope, keys, filters)
+    _check_width(cache, query)
+    passing = _passing(connection, scope, cache, filters)
     if allowed is not None:
-        keys, scores = keys[allowed], scores[allowed]
+        passing = allowed if passing is None else passing & allowed
+    rows, scores = cache.nearest(query, passing, limit)
+    keys = cache.keys[rows]
     if len(keys) > limit:
         bar = np.partition(scores, len(scores) - limit)[len(scores) - limit]
         chosen = np.flatnonzero(scores >= bar)
@@ -145,32 +60,31 @@ def nearest(
     return [(int(keys[i]), float(scores[i])) for i in order]
 
 
-def all_cosines(cache: VectorCache, query: Vector) -> tuple[Keys, Vector]:
-    """Return every key that has a vector, and its cosine."""
-    check_query(query)
-    if not len(cache.keys):
-        return cache.keys, np.empty(0, np.float32)
-    _check_width(cache.matrix, query)
-    return cache.keys, cache.matrix @ query
+def of_notes(handle: Handle, filters: Filters) -> tuple[Filters, Mask | None]:
+    """Take "notes alone" out of filters that ask for little else: which rows are turns is known already."""
+    if filters != Filters(valid_at=filters.valid_at, sources=frozenset({"note"})):
+        return filters, None
+    from memoranda.adapters.sqlite.turns import places_of  # noqa: PLC0415 - where there are turns
+
+    return Filters(valid_at=filters.valid_at), places_of(handle).turns < 0
 
 
 def similarities(cache: VectorCache, query: Vector, wanted: Sequence[int]) -> Mapping[int, float]:
     """Return the cosine of those keys that have a vector."""
     if not len(cache.keys) or not wanted:
         return {}
-    _check_width(cache.matrix, query)
-    rows = np.flatnonzero(np.isin(cache.keys, np.array(wanted, np.int64)))
-    scores = cache.matrix[rows] @ query
-    return {int(key): float(score) for key, score in zip(cache.keys[rows], scores, strict=True)}
+    _check_width(cache, query)
+    rows = cache.rows_of(np.array(wanted, np.int64))
+    return {int(key): float(score) for key, score in zip(cache.keys[rows], cache.scores(query, rows), strict=True)}
 
 
-def _check_width(matrix: Vector, query: Vector) -> None:
-    if matrix.shape[1] != len(query):
-        raise InvalidInput(f"the query vector has {len(query)} dimensions, the index {matrix.shape[1]}")
+def _check_width(cache: VectorCache, query: Vector) -> None:
+    if cache.dimensions != len(query):
+        raise InvalidInput(f"the query vector has {len(query)} dimensions, the index {cache.dimensions}")
 
 
-def _allowed(connection: apsw.Connection, scope: Scope, keys: Keys, filters: Filters) -> NDArray[np.bool_] | None:
-    """Return which keys pass the filters, or None where all do.
+def _passing(connection: apsw.Connection, scope: Scope, cache: VectorCache, filters: Filters) -> Mask | None:
+    """Return which rows pass the filters, or None where all do.
 
     Nearly every query asks for what is valid now and nothing else; then only the few rows with a validity are
     read.
@@ -180,14 +94,19 @@ def _allowed(connection: apsw.Connection, scope: Scope, keys: Keys, filters: Fil
         return None
     values["scope"] = str(scope)
     if filters == Filters(valid_at=filters.valid_at):
-        outside = (
+        query = (
             "SELECT p.key FROM current p WHERE p.scope = :scope "
             f"AND (p.valid_from <> '' OR p.valid_to <> '') AND NOT (1{where})"
         )
-        excluded = [key for (key,) in connection.execute(outside, values)]
-        return ~np.isin(keys, np.array(excluded, np.int64)) if excluded else None
-    inside = connection.execute(f"SELECT p.key FROM current p WHERE p.scope = :scope{where}", values)
-    return np.isin(keys, np.array([key for (key,) in inside], np.int64))
+    else:
+        query = f"SELECT p.key FROM current p WHERE p.scope = :scope{where}"
+    found = np.fromiter((key for (key,) in connection.execute(query, values)), np.int64)
+    excludes = filters == Filters(valid_at=filters.valid_at)
+    if excludes and not len(found):
+        return None
+    passing = np.full(len(cache.keys), excludes)
+    passing[cache.rows_of(found)] = not excludes
+    return passing
 
 
 def store(
