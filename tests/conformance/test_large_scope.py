@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import random
 import signal
 import time
 from collections.abc import Iterator
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from memoranda.adapters.sqlite import vector_cache, vector_sidecar
+from memoranda.adapters.sqlite import index_search, vector_cache, vector_sidecar
 from memoranda.adapters.sqlite.index import SqliteIndex
 from memoranda.domain.query import Filters
 from memoranda.domain.record import Kind
@@ -243,6 +246,57 @@ def test_a_folder_that_cannot_be_written_costs_only_the_file(
     the_file(root).unlink()
     assert nearest(index, "m", vector(11)) == exact(vector(11), list(range(COUNT)))
     assert not list((root / SCOPE.folder).glob("*.vectors*"))
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_common_words_are_passed_over_without_a_loss(worded: SqliteIndex, seed: int) -> None:
+    """In a large scope the best ten are those of a query for all words, whichever words are common."""
+    chosen = random.Random(seed)
+    terms = chosen.sample(["often", "always", *(f"w{number}" for number in range(30))], k=4)
+    ranks = dict(_all_ranks(worded, terms))
+    got = worded.search_text(SCOPE, terms, (), 10, Filters())
+    assert [ranks[key] for key in got] == pytest.approx(sorted(ranks.values())[:10])
+
+
+def _all_ranks(index: SqliteIndex, terms: list[str]) -> list[tuple[int, float]]:
+    with index._pool.using(SCOPE) as handle:
+        assert handle is not None
+        expression = index_search.match_expression(terms, ())
+        return index_search._matching(handle.connection, SCOPE, expression, limit=10_000, filters=Filters())
+
+
+def test_common_words_are_passed_over(worded: SqliteIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where rare words fill the list the query for all words is not run; where they do not it is."""
+    asked: list[str] = []
+    real = index_search._matching
+
+    def watched(connection: object, scope: object, expression: str, **how: object) -> object:
+        asked.append(expression)
+        return real(connection, scope, expression, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(index_search, "_matching", watched)
+    worded.search_text(SCOPE, ["often", "w5", "w9"], (), 5, Filters())
+    assert [expression.count("often") for expression in asked] == [0, 1]
+    asked.clear()
+    worded.search_text(SCOPE, ["often", "w9"], (), 100, Filters())
+    assert len(asked) == 3
+
+
+@pytest.fixture
+def worded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteIndex]:
+    """Return an index of passages of which most hold one of two words."""
+    monkeypatch.setattr(index_search, "_MANY", 100)
+    monkeypatch.setattr(index_search, "_COMMON", 4)
+    drawn = random.Random(1)
+    index = SqliteIndex(tmp_path / "worded")
+    for number in range(300):
+        words = [f"w{int(drawn.paretovariate(0.6)) % 30}" for _ in range(drawn.randint(1, 9))]
+        words += ["often"] * drawn.choice([0, 1, 1, 2]) + ["always"] * drawn.choice([0, 0, 1])
+        drawn.shuffle(words)
+        index.put(SCOPE, made(str(number), " ".join(words)))
+    yield index
+    index.close()
 
 
 def _search_again_and_again(root: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.interfaces.command_line import TEA, CommandLine
 
 
@@ -51,3 +53,21 @@ def test_a_file_sets_no_server(cli: CommandLine, home: Path) -> None:
     assert refused.code != 0
     assert "MEMORANDA_MEMORY_BASE_URL" in refused.err
     assert "evil" not in refused.err
+
+
+@pytest.mark.parametrize("verb", ["sync", "reindex"])
+def test_a_server_that_is_away_stops_no_sync(cli: CommandLine, home: Path, verb: str) -> None:
+    """What was edited is taken in and found by words; that vectors wait, and why, is a warning and no failure."""
+    settings_of(home, '[memory]\nprovider = "custom:m"\n[memory.embedding]\ntimeout_seconds = 0.3\n')
+    environment = {"MEMORANDA_MEMORY_BASE_URL": "http://127.0.0.1:9/v1", "MEMORANDA_MEMORY_API_KEY": "very-secret"}
+    (home / "MEMORY.md").write_text(f"- {TEA}\n", encoding="utf-8")
+    done = cli(verb, "--json", **environment)
+    assert done.code == 0
+    assert done.json["pending_vectors"] == 1
+    assert "custom at 127.0.0.1:9 cannot be reached" in done.json["embedding_failed"]
+    assert "vectors wait for the next sync" in done.err
+    assert "secret" not in done.err + done.out
+    assert len(cli("search", "green tea", "--json", "--no-sync", **environment).json["results"]) == 1
+    settings_of(home, '[memory]\nprovider = "hashing:64"\n')
+    again = cli("sync", "--json")
+    assert (again.json["embedded"], again.json["embedding_failed"], again.err) == (1, "", "")

@@ -22,10 +22,10 @@ def test_plain_lines_start_late_and_come_seldom() -> None:
     progress("reading", 3, 10)
     now[0] += EVERY / 2
     progress("reading", 4, 10)
-    assert written == ["reading: 2 of 10"]
+    assert written == ["reading: 2 of 10, about 8 s left"]
     now[0] += EVERY / 2
     progress("reading", 5, 0)
-    assert written == ["reading: 2 of 10", "reading: 5"]
+    assert written == ["reading: 2 of 10, about 8 s left", "reading: 5"]
 
 
 BAR = """

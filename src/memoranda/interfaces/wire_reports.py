@@ -19,9 +19,9 @@ from memoranda.domain.report import (
 from memoranda.interfaces.wire import Json, record
 
 
-def sync(report: SyncReport, *, embedded: int = 0) -> Json:
-    """Return what a sync did; `embedded` passages got their vectors after it."""
-    return asdict(report) | {"embedded": embedded}
+def sync(report: SyncReport, *, embedded: int = 0, failed: str = "") -> Json:
+    """Return what a sync did; `embedded` passages got their vectors after it, others wait where it `failed`."""
+    return asdict(report) | {"embedded": embedded, "embedding_failed": failed}
 
 
 def verify(report: VerifyReport) -> Json:

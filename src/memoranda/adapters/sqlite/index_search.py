@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import apsw
@@ -11,10 +12,14 @@ import apsw
 from memoranda.adapters.sqlite.index_rows import indexed_passage, session_word, storable, tag_pattern
 from memoranda.domain.passage import IndexedPassage
 from memoranda.domain.query import Filters
+from memoranda.domain.ranking import K1
 from memoranda.domain.scope import Scope
 from memoranda.domain.words import is_single_character
 
 _WITH_VALIDITY = "AND (p.valid_from <> '' OR p.valid_to <> '')"
+_MANY, _COMMON = 20_000, 50
+"""In a scope of so many passages a term is common that one in so many of them hold."""
+
 _ROW = "key, length, terms, exact, heading, passage"
 
 
@@ -97,9 +102,44 @@ def search_text(
     *,
     limit: int,
     filters: Filters,
+    passages: int = 0,
 ) -> list[int]:
-    """Return keys of the best current passages."""
-    expression = match_expression(terms, phrases)
+    """Return keys of the best current passages; `passages` counts those of the scope where it is a large one."""
+    common = () if phrases else _common(connection, terms, passages)
+    if not common:
+        expression = match_expression(terms, phrases)
+        return [key for key, _ in _matching(connection, scope, expression, limit=limit, filters=filters)]
+    # What holds only common words is looked at where nothing better fills the list. The rest is found twice: by its
+    # rare words, and with the common ones, so that neither hides the other.
+    rare = [term for term in terms if term not in common]
+    by_rare = _matching(connection, scope, match_expression(rare, ()), limit=limit, filters=filters)
+    both = f"({match_expression(rare, ())}) AND ({match_expression(list(common), ())})"
+    with_common = _matching(connection, scope, both, limit=limit, filters=filters)
+    found = sorted({**dict(by_rare), **dict(with_common)}.items(), key=lambda item: (item[1], item[0]))
+    most = sum(common.values()) * (K1 + 1)
+    if len(found) < limit or -found[limit - 1][1] < most:
+        expression = match_expression(terms, ())
+        return [key for key, _ in _matching(connection, scope, expression, limit=limit, filters=filters)]
+    return [key for key, _ in found[:limit]]
+
+
+def _common(connection: apsw.Connection, terms: Sequence[str], passages: int) -> dict[str, float]:
+    """Return the terms that very many passages hold, with their weight, where there are others as well."""
+    if passages < _MANY or len(terms) < 2:  # noqa: PLR2004 - a lone term is what is asked for
+        return {}
+    holding = document_frequency(connection, terms)
+    common = {
+        term: math.log(1 + (passages - count + 0.5) / (count + 0.5))
+        for term, count in holding.items()
+        if count * _COMMON > passages
+    }
+    return common if len(common) < len(holding) else {}
+
+
+def _matching(
+    connection: apsw.Connection, scope: Scope, expression: str, *, limit: int, filters: Filters
+) -> list[tuple[int, float]]:
+    """Return keys and ranks (the lower the better) of the best passages for a full-text expression."""
     if not expression:
         return []
     where, values = conditions(filters)
@@ -109,7 +149,7 @@ def search_text(
         values = {"words": values["words"], "scope": str(scope), "limit": limit, **valid}
         # Nearly every query: only the few rows that are not valid now are left out, and ranking touches no row.
         query = (
-            "SELECT p.key FROM (SELECT rowid, rank FROM current_words WHERE current_words MATCH :words "
+            "SELECT p.key, w.rank FROM (SELECT rowid, rank FROM current_words WHERE current_words MATCH :words "
             f"AND rowid NOT IN (SELECT p.key FROM current p WHERE p.scope = :scope {_WITH_VALIDITY} "
             f"AND NOT (1{where})) "
             "ORDER BY rank, rowid LIMIT :limit) w CROSS JOIN current p ON p.key = w.rowid "
@@ -117,11 +157,10 @@ def search_text(
         )
     else:
         query = (
-            "SELECT p.key FROM current_words w CROSS JOIN current p ON p.key = w.rowid "
+            "SELECT p.key, w.rank FROM current_words w CROSS JOIN current p ON p.key = w.rowid "
             f"WHERE w.current_words MATCH :words AND p.scope = :scope{where} ORDER BY w.rank, p.key LIMIT :limit"
         )
-    rows = connection.execute(query, values)
-    return [int(key) for (key,) in rows]
+    return [(int(key), float(rank)) for key, rank in connection.execute(query, values)]
 
 
 def phrase_keys(connection: apsw.Connection, phrases: Sequence[Sequence[str]]) -> apsw.Cursor:

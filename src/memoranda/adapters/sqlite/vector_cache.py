@@ -19,8 +19,8 @@ from memoranda.adapters.sqlite.vector_sidecar import Keys, Mask, Sidecar
 from memoranda.errors import IntegrityError
 from memoranda.ports import Vector
 
-RESCORED = 4_000
-"""Vectors that are scored exactly after that, at least (docs/decisions/0023-large-scopes.md)."""
+RESCORED, RESCORED_OF = 2_000, 100
+"""Vectors of a file that are scored exactly, at least, and one in how many (docs/decisions/0023-large-scopes.md)."""
 
 _FLOAT_BYTES = 4
 _BATCH = 4_096
@@ -71,7 +71,7 @@ class VectorCache:
     @property
     def alive(self) -> Mask | None:
         """Which rows are not gone; None where all are there."""
-        if self._file is None:
+        if self._file is None or not (self._gone.any() or self._file.gone.any()):
             return None
         return np.concatenate([~(self._gone | (self._file.gone > 0)), np.ones(self._count, bool)])
 
@@ -112,13 +112,17 @@ class VectorCache:
             rows = np.arange(self._count) if allowed is None else np.flatnonzero(allowed)
             scores = self.scores(query)
             return rows, scores if allowed is None else scores[rows]
-        assert allowed is not None  # noqa: S101 - `alive` is
-        in_file, wanted = self._file.shape.count, max(RESCORED, 4 * count)
-        of_file = np.flatnonzero(allowed[:in_file])
-        if len(of_file) > wanted:
-            of_file = self._file.nearest(query, allowed[:in_file], wanted)
-        rows = np.concatenate([of_file, in_file + np.flatnonzero(allowed[in_file:])])
-        return rows, self.scores(query, rows)
+        in_file = self._file.shape.count
+        wanted = max(RESCORED, in_file // RESCORED_OF, 4 * count)
+        of_file = None if allowed is None else allowed[:in_file]
+        if of_file is not None and np.count_nonzero(of_file) <= wanted:
+            chosen = np.flatnonzero(of_file)
+        else:
+            chosen = self._file.nearest(query, of_file, wanted)
+        in_memory = np.arange(self._count) if allowed is None else np.flatnonzero(allowed[in_file:])
+        beside = self._matrix[: self._count] @ query if self._count else np.empty(0, np.float32)
+        scores = np.concatenate([self.scores(query, chosen), beside[in_memory]])
+        return np.concatenate([chosen, in_file + in_memory]), scores
 
     def close(self) -> None:
         """Let go of the file."""
@@ -174,7 +178,7 @@ class VectorCache:
 
     def _drop_gone(self, connection: apsw.Connection, embedder: int, total: int) -> None:
         alive = self.alive
-        if total == (self._count if alive is None else int(alive.sum())):
+        if total == (len(self.keys) if alive is None else int(alive.sum())):
             return
         found = connection.execute("SELECT key FROM vectors WHERE embedder = ?", (embedder,))
         known = np.fromiter((key for (key,) in found), np.int64, total)

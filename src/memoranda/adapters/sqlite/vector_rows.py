@@ -12,7 +12,7 @@ from memoranda.adapters.sqlite.index_rows import checksum
 from memoranda.adapters.sqlite.vector_files import files, shape_of
 from memoranda.domain.scope import Scope
 
-_WORN = 10
+_WORN = 20
 """A file may miss one in so many of its vectors."""
 
 

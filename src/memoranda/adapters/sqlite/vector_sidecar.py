@@ -49,10 +49,11 @@ class Sidecar:
         at = np.searchsorted(self.keys, keys).clip(max=self.shape.count - 1)
         return np.asarray(at[self.keys[at] == keys], np.int64)
 
-    def nearest(self, query: Vector, allowed: Mask, count: int) -> NDArray[np.int64]:
+    def nearest(self, query: Vector, allowed: Mask | None, count: int) -> NDArray[np.int64]:
         """Return at least `count` rows, if as many are allowed, whose signs differ least from the query's."""
         distances = self._distances(query)
-        distances[~allowed] = _NEVER
+        if allowed is not None:
+            distances[~allowed] = _NEVER
         held = np.cumsum(np.bincount(distances, minlength=self.shape.dimensions + 1)[: self.shape.dimensions + 1])
         bar = int(np.searchsorted(held, count))
         return np.flatnonzero(distances <= min(bar, self.shape.dimensions))

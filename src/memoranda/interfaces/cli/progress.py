@@ -38,6 +38,7 @@ class Lines:
     clock: Callable[[], float] = time.monotonic
     started: float = field(init=False)
     last: float = field(init=False, default=0.0)
+    _begun: dict[str, tuple[float, int]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.started = self.clock()
@@ -45,10 +46,13 @@ class Lines:
     def __call__(self, what: str, done: int, total: int) -> None:
         """Take note of progress and write a line if it is time for one."""
         now = self.clock()
+        began, first = self._begun.setdefault(what, (now, done))
         if now - self.started < FIRST_AFTER or (self.last and now - self.last < EVERY):
             return
         self.last = now
-        self.write(f"{what}: {done} of {total}" if total else f"{what}: {done}")
+        left = (now - began) * (total - done) / (done - first) if done > first and total else 0.0
+        about = f", about {left:.0f} s left" if left >= FIRST_AFTER else ""
+        self.write(f"{what}: {done} of {total}{about}" if total else f"{what}: {done}")
 
 
 @contextlib.contextmanager

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import memoranda
-from memoranda.domain.report import Finding, StatusReport, SyncReport, VerifyReport
+from memoranda.domain.report import Finding, Progress, StatusReport, SyncReport, VerifyReport
 from memoranda.domain.scope import agent_scope
-from memoranda.errors import IntegrityError, MemorandaError
+from memoranda.errors import BackendError, IntegrityError, MemorandaError
 from memoranda.interfaces import wire_reports
 from memoranda.interfaces.cli.background import stopped_by_signals
 from memoranda.interfaces.cli.options import AsJson, Home, verb
@@ -167,8 +167,39 @@ def sync(
         report = _visible_sync(
             memory.sync(accept_removals=accept_removals, progress=progress, agents=None if pinned is None else [pinned])
         )
-        embedded = 0 if no_embed else memory.embed(progress=progress)
-    Output(as_json=as_json).result(wire_reports.sync(report, embedded=embedded), _sync_lines(report, embedded))
+        done = _Embedded() if no_embed else _embedded(memory, progress)
+    _show_sync(report, done, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Embedded:
+    """How many passages got vectors, and why others wait, "" where nothing failed."""
+
+    passages: int = 0
+    failed: str = ""
+    waiting: int | None = None
+
+
+def _embedded(memory: Memory, progress: Progress) -> _Embedded:
+    """Embed what waits; an embedder that is away is no failure of what was done before: text is found by words."""
+    before = sum(scope.vectors for scope in memory.status().scopes)
+    try:
+        return _Embedded(memory.embed(progress=progress))
+    except BackendError as error:
+        scopes = memory.status().scopes
+        done = max(0, sum(scope.vectors for scope in scopes) - before)
+        return _Embedded(done, str(error), sum(scope.pending_vectors for scope in scopes))
+
+
+def _show_sync(report: SyncReport, done: _Embedded, *, as_json: bool) -> None:
+    if done.waiting is not None:
+        report = replace(report, pending_vectors=done.waiting + done.passages)
+    out = Output(as_json=as_json)
+    out.result(
+        wire_reports.sync(report, embedded=done.passages, failed=done.failed), _sync_lines(report, done.passages)
+    )
+    if done.failed:
+        out.note(f"warning: vectors wait for the next sync, search goes by words: {plain(done.failed)}")
 
 
 def _sync_lines(report: SyncReport, embedded: int = 0) -> Iterator[str]:
@@ -190,8 +221,8 @@ def reindex(*, no_embed: NoEmbed = False, home: Home = None, as_json: AsJson = F
     """Forget the index and build it anew from files and ledger."""
     with memoranda.open(home) as memory, shown() as progress:
         report = _visible_sync(memory.reindex(progress=progress))
-        embedded = 0 if no_embed else memory.embed(progress=progress)
-    Output(as_json=as_json).result(wire_reports.sync(report, embedded=embedded), _sync_lines(report, embedded))
+        done = _Embedded() if no_embed else _embedded(memory, progress)
+    _show_sync(report, done, as_json=as_json)
 
 
 @verb
