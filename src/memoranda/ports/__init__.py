@@ -226,6 +226,9 @@ class SearchIndex(Protocol):
         them once none is pending, or at once when it had none of another identity.
         """
 
+    def answer_alone(self, scope: Scope, identity: str) -> None:
+        """Drop what other identities have half built, if this one answers and has a vector of every passage."""
+
     def search_history(
         self,
         scope: Scope,

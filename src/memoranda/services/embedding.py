@@ -41,9 +41,13 @@ def embed_pending(
         try:
             if held and member.identity != held:
                 continue
-            return _embed(_Space(index, member, cache, scope), limit, progress)
+            stored = _embed(_Space(index, member, cache, scope), limit, progress)
         except BackendError as error:
             failed.append(error)
+            continue
+        if limit is None and member is members[0]:  # what another had begun is not waited for any more
+            index.answer_alone(scope, member.identity)
+        return stored
     if len(failed) == 1:
         raise failed[0]
     if failed:

@@ -262,6 +262,22 @@ class SearchIndexSuite:
         assert nearest(index, "old", unit(1, 0)) is None
         assert nearest(index, "new", unit(0, 1, 0)) == ["rec_1", "rec_2"]
 
+    def test_an_embedder_that_is_whole_can_answer_alone(self, index: SearchIndex) -> None:
+        """What another has half built is dropped and waited for no more; while something waits nothing is dropped."""
+        index.put(SCOPE, (*made("1", "apricot"), *made("2", "banana")))
+        embed(index, "old", {"rec_1": unit(1, 0), "rec_2": unit(0, 1)})
+        embed(index, "new", {"rec_1": unit(0, 1)})
+        index.answer_alone(SCOPE, "new")
+        assert index.state(SCOPE).pending == 1
+        index.answer_alone(SCOPE, "old")
+        assert (index.state(SCOPE).embedder, index.state(SCOPE).pending) == ("old", 0)
+        assert nearest(index, "old", unit(1, 0)) == ["rec_1", "rec_2"]
+        index.put(SCOPE, made("3", "cherry"))
+        embed(index, "new", {"rec_3": unit(0, 1)})
+        index.answer_alone(SCOPE, "old")
+        assert index.state(SCOPE).pending == 2
+        index.answer_alone(Scope("agent", "nobody"), "old")
+
     def test_removing_the_last_that_waits_completes_the_swap(self, index: SearchIndex) -> None:
         """A new embedder takes over when what it lacked is gone; before that it does not."""
         index.put(SCOPE, (*made("1", "apricot"), *made("2", "banana")))

@@ -234,6 +234,13 @@ class MemoryIndex:
         waiting = sorted((key for key in part.current if key not in known), reverse=True)[:limit]
         return [(key, part.current[key].embedding_text) for key in waiting]
 
+    def answer_alone(self, scope: Scope, identity: str) -> None:
+        """Drop what other embedders have half built; see the port."""
+        with self._lock:
+            part = self._part(scope)
+            if part.embedder == identity and part.vectors.get(identity, {}).keys() >= part.current.keys():
+                part.vectors = {identity: part.vectors.get(identity, {})}
+
     def words(self, scope: Scope, identity: str, keys: Sequence[int]) -> Mapping[int, bytes]:
         """Return the words' vectors of passages; see the port."""
         part = self._part(scope)

@@ -300,6 +300,15 @@ class SqliteIndex:
                     self._load(handle, identity)  # who embeds has the time that who searches has not
             return written
 
+    def answer_alone(self, scope: Scope, identity: str) -> None:
+        """Drop what other embedders have half built; see the port."""
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return
+            with handle.writing() as connection:
+                if vector_rows.answer_alone(connection, scope, identity):
+                    _next_generation(connection)
+
     def search_history(
         self,
         scope: Scope,

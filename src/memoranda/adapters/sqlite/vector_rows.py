@@ -74,6 +74,17 @@ def words(connection: apsw.Connection, identity: str, keys: Sequence[int]) -> di
     return {int(key): bytes(said) for key, said in rows}
 
 
+def answer_alone(connection: apsw.Connection, scope: Scope, identity: str) -> bool:
+    """Drop the vectors of all other embedders, if this one answers and is whole; return whether any were there."""
+    active = active_embedder(connection)
+    others = connection.execute("SELECT EXISTS(SELECT 1 FROM embedders WHERE id <> ?)", (active,)).get
+    if not others or embedder_id(connection, identity) != active or count_pending(connection, scope, active):
+        return False
+    connection.execute("DELETE FROM vectors WHERE embedder <> ?", (active,))
+    connection.execute("DELETE FROM embedders WHERE id <> ?", (active,))
+    return True
+
+
 def wants_file(connection: apsw.Connection, scope: Scope, folder: Path, large: int) -> bool:
     """Tell whether the vectors that answer are all there, and are to be written into a file beside the index anew."""
     embedder = active_embedder(connection)
