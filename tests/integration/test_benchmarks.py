@@ -22,6 +22,10 @@ BENCH = Path(__file__).parents[2] / "bench"
         ("trust", "A review queue of 20"),
         ("sessions", "append (session.user), 1,000 / open, write, fsync, close of that line, 1,000"),
         ("prefix", "shares kept, conversation / system prompt"),
+        ("large_scope", "every vector streamed / vector arm"),
+        ("turns", "storage, words / FTS5, any word"),
+        ("embedding", "2 processes: the same to the bit"),
+        ("first_sync", "60 vectors after"),
     ],
 )
 def test_benchmark_runs(name: str, says: str) -> None:
