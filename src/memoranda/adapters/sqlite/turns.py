@@ -161,13 +161,17 @@ def _cosines(handle: Handle, table: TurnTable, query: Vector) -> Floats:
     """
     cache, places = handle.vectors, places_of(handle)
     found = np.full(len(table), np.nan)
-    chosen = places.of_turns >= 0
-    if cache.is_large:
-        rows, _ = cache.nearest(query, places.turns >= 0, NEAREST)
-        near = np.zeros(len(table), bool)
-        near[places.turns[rows]] = True
-        chosen &= table.around(near)
-        found[chosen] = cache.scores(query, places.of_turns[chosen])
-    else:
+    if not cache.is_large:
+        chosen = places.of_turns >= 0
         found[chosen] = cache.scores(query)[places.of_turns[chosen]]  # reading all is faster than picking most
+        return found
+    rows, scores = cache.nearest(query, places.turns >= 0, NEAREST)
+    found[places.turns[rows]] = scores
+    if len(rows) > NEAREST:
+        rows = rows[np.argpartition(scores, len(rows) - NEAREST)[len(rows) - NEAREST :]]
+    near = places.turns[rows]
+    around = [at[inside] for step in (-2, -1, 1, 2) for at, inside in (table.beside(near, step),)]
+    beside = np.unique(np.concatenate(around))
+    beside = beside[np.isnan(found[beside]) & (places.of_turns[beside] >= 0)]
+    found[beside] = cache.scores(query, places.of_turns[beside])
     return found

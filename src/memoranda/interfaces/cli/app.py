@@ -49,6 +49,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     "prompting": ("context", "blocks", "timeframe", "injections"),
     "talks": ("session",),
     "upkeep": ("init", "status", "doctor", "sync", "reindex", "watch", "verify"),
+    "benching": ("bench",),
     "settings": ("config",),
     "servers": ("mcp", "serve"),
 }
