@@ -25,7 +25,7 @@ VERBS = {
     "operator set", "operator status", "session list", "session open", "session tool-result", "session reset",
     "session close", "session say", "session messages", "session compact", "erase", "export", "import",
     "import-transcript", "context", "timeframe", "injections", "blocks list", "blocks show", "blocks set",
-    "blocks append", "blocks replace",
+    "blocks append", "blocks replace", "bench quality",
 }  # fmt: skip
 
 
