@@ -21,7 +21,7 @@ from memoranda.domain.content_trust import ContentTrust
 from memoranda.domain.policy import WriteMode
 from memoranda.domain.query import Strategy
 from memoranda.domain.scope import check_id
-from memoranda.domain.settings import EmbedderSettings, PromptSettings, SessionSettings
+from memoranda.domain.settings import BACKENDS, EmbedderSettings, PromptSettings, SessionSettings
 from memoranda.errors import ConfigurationError, InvalidInput
 
 FILE = "memoranda.toml"
@@ -51,6 +51,7 @@ class Config:
     recorder_tool: bool
     content_trust: ContentTrust
     provider: str
+    backend: str
     disable_rag: bool
     citations: str
     search_merge_strategy: Strategy
@@ -121,6 +122,8 @@ SETTINGS: tuple[Setting, ...] = (
             "texts from which the Batch API is used"),
     Setting("memory.embedding.batch_wait_seconds", 10.0, _number(0, 86_400),
             "how long one sync waits for a batch; a later one fetches it"),
+    Setting("memory.backend", "builtin", _choice(*BACKENDS),
+            "what finds the nearest vectors: builtin, or zvec (extra `zvec`)"),
     Setting("memory.disable_rag", False, _boolean, "true: keyword search only, no embedder is loaded"),
     Setting("memory.citations", "auto", _choice("auto", "on", "off"), "whether results carry citations"),
     Setting("memory.search_merge_strategy", "linear", _choice("linear", "rrf"), "how keyword and vector hits merge"),
@@ -333,6 +336,7 @@ def _config(values: Mapping[str, object], tables: Mapping[str, object], listed: 
             str(values["memory.content_trust.shared_audience"]),
         ),
         provider=str(values["memory.provider"]),
+        backend=str(values["memory.backend"]),
         disable_rag=bool(values["memory.disable_rag"]),
         citations=str(values["memory.citations"]),
         search_merge_strategy=values["memory.search_merge_strategy"],  # type: ignore[arg-type]  # checked

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from memoranda.adapters.sqlite import index_schema
 from memoranda.adapters.sqlite.index import SqliteIndex
+from memoranda.adapters.zvec.arm import open_arm
 from memoranda.domain.query import Filters
 from memoranda.domain.scope import Scope
 from memoranda.errors import IntegrityError
@@ -43,6 +44,17 @@ class TestLargeSqliteIndex(SearchIndexSuite, TurnIndexSuite):
     def index(self, tmp_path: Path) -> Iterator[SearchIndex]:
         """Return an empty index that scans files."""
         index = SqliteIndex(tmp_path / "index", large=1)
+        yield index
+        index.close()
+
+
+class TestZvecIndex(SearchIndexSuite, TurnIndexSuite):
+    """So does an index whose vectors are found by zvec."""
+
+    @pytest.fixture
+    def index(self, tmp_path: Path) -> Iterator[SearchIndex]:
+        """Return an empty index that asks zvec."""
+        index = SqliteIndex(tmp_path / "index", arm=open_arm)
         yield index
         index.close()
 

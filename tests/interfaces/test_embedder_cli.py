@@ -71,3 +71,33 @@ def test_a_server_that_is_away_stops_no_sync(cli: CommandLine, home: Path, verb:
     settings_of(home, '[memory]\nprovider = "hashing:64"\n')
     again = cli("sync", "--json")
     assert (again.json["embedded"], again.json["embedding_failed"], again.err) == (1, "", "")
+
+
+def test_another_backend_is_named_built_and_used(cli: CommandLine, home: Path) -> None:
+    """`reindex --backend zvec` builds its collections; set in the file it is what `status` names and searches ask."""
+    settings_of(home, '[memory]\nprovider = "hashing:64"\n')
+    assert cli("save", TEA).code == 0
+    assert "backend   builtin" in cli("status").out
+    collection = home / ".state" / "index" / "agent+main" / "zvec" / "data"
+    assert not collection.exists()
+    built = cli("reindex", "--backend", "zvec")
+    assert built.code == 0
+    assert 'backend = "zvec"' in built.err
+    assert collection.is_dir()
+    settings_of(home, '[memory]\nprovider = "hashing:64"\nbackend = "zvec"\n')
+    assert "backend   zvec" in cli("status").out
+    assert cli("status", "--json").json["backend"] == "zvec"
+    found = cli("search", "green tea", "--json", "--explain")
+    assert TEA in found.json["results"][0]["text"]
+    assert "built-in scan" not in found.out
+    assert cli("verify").code == 0
+
+
+def test_a_backend_that_there_is_not_is_refused(cli: CommandLine, home: Path) -> None:
+    """The error names those there are, and nothing is forgotten."""
+    settings_of(home, '[memory]\nprovider = "hashing:64"\n')
+    assert cli("save", TEA).code == 0
+    refused = cli("reindex", "--backend", "zwec")
+    assert refused.code != 0
+    assert "zvec" in refused.err
+    assert len(cli("search", "green tea", "--json").json["results"]) == 1

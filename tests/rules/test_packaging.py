@@ -21,7 +21,7 @@ def locked(name: str) -> dict[str, Version]:
     return {package: Version(version) for package, version in _PIN.findall(text)}
 
 
-LEFT_OUT = {"gguf"}
+LEFT_OUT = {"gguf", "zvec"}
 """Extras that are not in the users' lock, for their size: who wants one installs it by name."""
 
 

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 
-from memoranda.domain.settings import EmbedderSettings
-from memoranda.errors import ConfigurationError
+from memoranda.domain.settings import BACKENDS, EmbedderSettings
+from memoranda.errors import ConfigurationError, MissingExtra
 from memoranda.ports import Embedder, OpenEmbedder
+from memoranda.ports.arm import OpenArm
 
 GROUP = "memoranda.embedders"
 """Entry-point group; each entry is a function as `OpenEmbedder` in `ports`, named by its scheme."""
@@ -49,6 +50,24 @@ def open_embedder(address: str, settings: EmbedderSettings | None = None) -> Emb
     if address == NO_EMBEDDER:
         return None
     return _opener(scheme)(rest, settings or EmbedderSettings())
+
+
+def vector_arm(backend: str) -> OpenArm | None:
+    """Return what stands in for the built-in scan, None where nothing does; nothing is imported yet for that.
+
+    Raises:
+        ConfigurationError: there is no such backend.
+        MissingExtra: it is not installed.
+    """
+    if backend == "zvec":
+        if importlib.util.find_spec("zvec") is None:
+            raise MissingExtra("zvec", "the backend 'zvec'")
+        from memoranda.adapters.zvec.arm import open_arm  # noqa: PLC0415 - an extra, with numpy
+
+        return open_arm
+    if backend != "builtin":
+        raise ConfigurationError(f"there is no backend {backend!r}: use {' or '.join(BACKENDS)}")
+    return None
 
 
 def open_chain(

@@ -99,6 +99,7 @@ class StatusReport:
     home: str
     embedder: str
     embedder_reason: str
+    backend: str
     scopes: tuple[ScopeStatus, ...]
     skipped: tuple[Skipped, ...]
     withheld: tuple[WithheldSecret, ...]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+BACKENDS = ("builtin", "zvec")
+"""What may find the nearest vectors of a scope."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSettings:

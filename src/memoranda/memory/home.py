@@ -34,6 +34,7 @@ from memoranda.memory.archives import Archives
 from memoranda.memory.job import Job
 from memoranda.memory.operator import Operator
 from memoranda.memory.parts import Parts
+from memoranda.ports.arm import Remarking
 from memoranda.services import indexing, scan, status, transcript_import, verify
 from memoranda.services import operator as operators
 from memoranda.services import sync as sync_service
@@ -163,6 +164,15 @@ class Memory(Archives, AbstractContextManager["Memory"]):
                 indexing.catch_up(stores, scope, progress)
         return self.sync(progress=progress)
 
+    def prepare_search(self) -> tuple[str, ...]:
+        """Do what the first search of each scope would have to do; return what keeps the set backend from answering."""
+        index = self._parts.stores.index
+        if not isinstance(index, Remarking):
+            return ()
+        for scope in index.scopes():
+            index.warm(scope)
+        return tuple(f"{scope}: {remark}" for scope in index.scopes() if (remark := index.remark(scope)))
+
     def verify(self, *, repair: bool = False, progress: Progress | None = None) -> VerifyReport:
         """Check chain, records, objects, files and index; `repair` rebuilds what is derived."""
         return verify.verify(self._parts.stores, repair=repair, progress=progress)
@@ -175,6 +185,7 @@ class Memory(Archives, AbstractContextManager["Memory"]):
             home=str(self.home),
             embedder=embedders.address,
             reason=embedders.reason,
+            backend=self.config.backend,
             index_bytes=self._parts.index_bytes(),
         )
 

@@ -16,6 +16,7 @@ from memoranda.domain.scope import Scope, Viewer
 from memoranda.domain.words import ParsedQuery, parse_query
 from memoranda.errors import InvalidInput
 from memoranda.ports import Embedder, SearchIndex
+from memoranda.ports.arm import Remarking
 from memoranda.services.meaning import Meaning, meaning_of
 from memoranda.services.recall_notes import note_candidates
 from memoranda.services.recall_past import Past, recall_past
@@ -212,6 +213,9 @@ def _candidates(
             others |= {scope} if is_of_other_model else set()
     for scope in sorted(others):
         journal.notes.append(f"{scope} is not embedded by this model yet: keyword search only there")
+    if meaning is not None and isinstance(index, Remarking):
+        remarks = dict.fromkeys(remark for scope in scopes if (remark := index.remark(scope)))
+        journal.notes.extend(f"{remark}: the built-in scan was used" for remark in remarks)
     is_meant = any(candidate.cosine is not None for candidate in found)
     return _Pool(found, meaning if is_meant else None, lowest, closest)
 

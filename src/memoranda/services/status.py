@@ -17,7 +17,7 @@ from memoranda.services.stores import Stores
 from memoranda.services.withheld import withheld_lines
 
 
-def status(stores: Stores, *, home: str, embedder: str, reason: str, index_bytes: int) -> StatusReport:
+def status(stores: Stores, *, home: str, embedder: str, reason: str, backend: str, index_bytes: int) -> StatusReport:
     """Count what every scope holds; files and index are looked at, nothing is changed."""
     scopes = sorted({*stores.documents.scopes(), *stores.ledger.scopes()})
     events, checkpoints, ledger_bytes = stores.ledger.size()
@@ -25,6 +25,7 @@ def status(stores: Stores, *, home: str, embedder: str, reason: str, index_bytes
         home=home,
         embedder=embedder,
         embedder_reason=reason,
+        backend=backend,
         scopes=tuple(_scope(stores, scope) for scope in scopes),
         skipped=tuple(Skipped(str(scope), path, why) for scope in scopes for path, why in stores.ledger.skipped(scope)),
         withheld=tuple(item for scope in scopes for item in withheld_lines(stores, scope, stores.ledger.files(scope))),

@@ -19,6 +19,7 @@ from memoranda.domain.query import Filters
 from memoranda.domain.scope import Scope
 from memoranda.errors import InvalidInput
 from memoranda.ports import IndexState, Vector
+from memoranda.ports.arm import OpenArm
 from memoranda.ports.log import LogMark
 
 if TYPE_CHECKING:
@@ -40,9 +41,25 @@ class SqliteIndex:
     open.
     """
 
-    def __init__(self, root: Path, *, open_limit: int = OPEN_INDEXES, large: int = LARGE) -> None:
+    def __init__(
+        self, root: Path, *, open_limit: int = OPEN_INDEXES, large: int = LARGE, arm: OpenArm | None = None
+    ) -> None:
         self._large = large
-        self._pool = HandlePool(root, open_limit, large)
+        self._pool = HandlePool(root, open_limit, large, arm)
+
+    def warm(self, scope: Scope) -> None:
+        """Load the vectors that answer, and hand them to another arm where there is one; see `ports.arm.Remarking`."""
+        with self._pool.using(scope) as handle:
+            if handle is not None:
+                with handle.reading() as connection:
+                    active = vector_rows.active_embedder(connection)
+                    if active:
+                        handle.vectors.refresh(connection, active, handle.generation())
+
+    def remark(self, scope: Scope) -> str:
+        """Return why another arm than the built-in one does not answer; see `ports.arm.Remarking`."""
+        with self._pool.using(scope) as handle:
+            return handle.remark() if handle is not None else ""
 
     def close(self) -> None:
         """Close every open database; the index can be used again afterwards."""

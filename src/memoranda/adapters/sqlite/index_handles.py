@@ -20,6 +20,7 @@ from memoranda.adapters.sqlite.connection import foreign_errors, rows_of, transa
 from memoranda.adapters.sqlite.index_schema import REBUILD, index_errors, open_index
 from memoranda.domain.scope import Scope
 from memoranda.errors import BackendError, IntegrityError, InvalidInput
+from memoranda.ports.arm import OpenArm
 
 if TYPE_CHECKING:
     from memoranda.adapters.sqlite.turns import Places
@@ -37,8 +38,8 @@ class Handle:
     writes one at a time anyway, while connections per thread multiply open files and outlive their threads.
     """
 
-    def __init__(self, path: Path, scope: Scope, large: int) -> None:
-        self.path, self.scope, self._large = path, scope, large
+    def __init__(self, path: Path, scope: Scope, large: int, arm: OpenArm | None = None) -> None:
+        self.path, self.scope, self._large, self._arm = path, scope, large, arm
         self.lock = threading.RLock()
         self.connection = open_index(path, scope)
         self.closed = False
@@ -54,8 +55,14 @@ class Handle:
         if self._vectors is None:
             from memoranda.adapters.sqlite.vector_cache import VectorCache  # noqa: PLC0415 - loads numpy
 
-            self._vectors = VectorCache(self.path.parent, self.is_current, large=self._large)
+            folder = self.path.parent
+            arm = self._arm(folder) if self._arm is not None else None
+            self._vectors = VectorCache(folder, self.is_current, large=self._large, arm=arm)
         return self._vectors
+
+    def remark(self) -> str:
+        """Return why another arm than the built-in one does not answer, as far as it was asked."""
+        return self._vectors.remark() if self._vectors is not None else ""
 
     def is_current(self) -> bool:
         """Tell whether the file that is open is still at its path; another process may have removed it."""
@@ -123,10 +130,10 @@ class Handle:
 class HandlePool:
     """The open indexes under one root folder, at most `limit` at a time; safe to use from many threads."""
 
-    def __init__(self, root: Path, limit: int, large: int) -> None:
+    def __init__(self, root: Path, limit: int, large: int, arm: OpenArm | None = None) -> None:
         if limit < 1:
             raise InvalidInput(f"at least one index must be open at a time, not {limit}")
-        self._root, self._limit, self._large = root, limit, large
+        self._root, self._limit, self._large, self._arm = root, limit, large, arm
         self._lock = threading.Lock()
         self._open: OrderedDict[Scope, Handle] = OrderedDict()
 
@@ -196,7 +203,7 @@ class HandlePool:
                     if not create:
                         return None
                     _make_folder(path.parent)
-                handle = Handle(path, scope, self._large)
+                handle = Handle(path, scope, self._large, self._arm)
                 self._open[scope] = handle
             self._open.move_to_end(scope)
             self._evict()

@@ -18,9 +18,13 @@ from memoranda.adapters.sqlite.vector_rows import worn_bound
 from memoranda.adapters.sqlite.vector_sidecar import Keys, Mask, Sidecar
 from memoranda.errors import IntegrityError
 from memoranda.ports import Vector
+from memoranda.ports.arm import VectorArm
 
 RESCORED, RESCORED_OF = 2_000, 100
 """Vectors of a file that are scored exactly, at least, and one in how many (docs/decisions/0023-large-scopes.md)."""
+
+NAMED = 200
+"""Candidates that are asked of another arm than the built-in scan, at least."""
 
 _FLOAT_BYTES = 4
 _BATCH = 4_096
@@ -36,8 +40,10 @@ class VectorCache:
     keys, then those in memory, in no order; rows that are gone are not `alive`.
     """
 
-    def __init__(self, folder: Path, is_current: Callable[[], bool], *, large: int) -> None:
-        self._folder, self._is_current, self._large = folder, is_current, large
+    def __init__(
+        self, folder: Path, is_current: Callable[[], bool], *, large: int, arm: VectorArm | None = None
+    ) -> None:
+        self._folder, self._is_current, self._large, self._arm = folder, is_current, large, arm
         self._failed = False
         self._reset(0)
 
@@ -108,6 +114,8 @@ class VectorCache:
         alive = self.alive
         if alive is not None:
             allowed = alive if allowed is None else allowed & alive
+        if self._arm is not None and (named := self._named(self._arm, query, allowed, count)) is not None:
+            return named, self.scores(query, named)
         if self._file is None:
             rows = np.arange(self._count) if allowed is None else np.flatnonzero(allowed)
             scores = self.scores(query)
@@ -124,9 +132,26 @@ class VectorCache:
         scores = np.concatenate([self.scores(query, chosen), beside[in_memory]])
         return np.concatenate([chosen, in_file + in_memory]), scores
 
+    def _named(self, arm: VectorArm, query: Vector, allowed: Mask | None, count: int) -> Rows | None:
+        """Return the rows that the arm names; None where it does not answer, or filters leave too few of them."""
+        keys = arm.nearest(query, max(NAMED, 4 * count))
+        if keys is None:
+            return None
+        rows = self.rows_of(keys)
+        if allowed is not None:
+            rows = rows[allowed[rows]]
+        there = len(self.keys) if allowed is None else int(np.count_nonzero(allowed))
+        return rows if len(rows) >= min(count, there) else None
+
+    def remark(self) -> str:
+        """Return why the arm does not answer, "" where it does or there is none."""
+        return self._arm.problem if self._arm is not None else ""
+
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file, and of the arm."""
         self._reset(0)
+        if self._arm is not None:
+            self._arm.close()
 
     def rows_of(self, keys: Keys) -> Rows:
         """Return the rows of those keys that have a vector, in no order."""
@@ -152,6 +177,22 @@ class VectorCache:
             self._stamp = generation
         if total > self._large and self._is_worn():
             self._write(connection, embedder, total)
+        if self._arm is not None and total:
+            alive = self.alive
+            keys = self.keys if alive is None else self.keys[alive]
+            self._arm.follow(f"{_index_number(connection)}:{embedder}", np.unique(keys), self.dimensions, self._of)
+
+    def _of(self, keys: Keys) -> Vector:
+        """Return the vectors of keys that are there, in their order."""
+        rows = self.rows_of(keys)
+        rows = rows[np.argsort(self.keys[rows])][np.argsort(np.argsort(keys))]
+        in_file = 0 if self._file is None else self._file.shape.count
+        found = np.empty((len(rows), self.dimensions), np.float32)
+        is_tail = rows >= in_file
+        if self._file is not None:
+            found[~is_tail] = self._file.matrix[rows[~is_tail]]
+        found[is_tail] = self._matrix[: self._count][rows[is_tail] - in_file]
+        return found
 
     def _open(self, connection: apsw.Connection, embedder: int, generation: int, total: int) -> None:
         """Take up the newest file there is, or make one."""

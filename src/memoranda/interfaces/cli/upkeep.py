@@ -100,6 +100,7 @@ def _is_visible(subject: str, common: Sequence[str] = ()) -> bool:
 def _status_lines(report: StatusReport) -> Iterator[str]:
     yield f"home      {report.home}"
     yield f"embedder  {report.embedder or 'none'} ({report.embedder_reason})"
+    yield f"backend   {report.backend}"
     yield f"ledger    {report.ledger_events} events, {report.ledger_bytes:,} bytes"
     yield f"kept      {report.checkpoints} checkpoints"
     yield f"index     {report.index_bytes:,} bytes"
@@ -217,12 +218,29 @@ def _sync_lines(report: SyncReport, embedded: int = 0) -> Iterator[str]:
 
 
 @verb
-def reindex(*, no_embed: NoEmbed = False, home: Home = None, as_json: AsJson = False) -> None:
+def reindex(
+    *,
+    backend: Annotated[
+        str | None,
+        typer.Option("--backend", metavar="NAME", help="What finds the nearest vectors: builtin or zvec, this time."),
+    ] = None,
+    no_embed: NoEmbed = False,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
     """Forget the index and build it anew from files and ledger."""
-    with memoranda.open(home) as memory, shown() as progress:
+    settings = {} if backend is None else {"memory.backend": backend}
+    with memoranda.open(home, settings=settings) as memory, shown() as progress:
         report = _visible_sync(memory.reindex(progress=progress))
         done = _Embedded() if no_embed else _embedded(memory, progress)
+        remarks = () if backend is None or no_embed else memory.prepare_search()
+        kept = memory.config.backend
     _show_sync(report, done, as_json=as_json)
+    out = Output(as_json=as_json)
+    for remark in remarks:
+        out.note(f"warning: {plain(remark)}")
+    if backend is not None:
+        out.note(f'built for {kept}; to search by it, set backend = "{kept}" under [memory] in memoranda.toml')
 
 
 @verb

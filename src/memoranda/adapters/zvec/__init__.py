@@ -1,0 +1,1 @@
+"""The vector arm that asks zvec, an embedded vector database (extra `zvec`)."""
