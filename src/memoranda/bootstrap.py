@@ -65,7 +65,7 @@ def open_home(
         config = config.shown("memory.provider", embedders.address, embedders.reason)
     ledger, prints = _open_ledger(state)
     cache = SqliteEmbeddingCache(state / "index" / "embeddings.db", lambda text: bytes.fromhex(prints.content(text)))
-    index = SqliteIndex(state / "index", arm=registry.vector_arm(config.backend))
+    index = SqliteIndex(state / "index", arms=registry.arms(config.backend, config.qmd))
     stores = _stores(folder, state, config, ledger, prints, index)
 
     def close() -> None:

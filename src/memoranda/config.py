@@ -21,7 +21,7 @@ from memoranda.domain.content_trust import ContentTrust
 from memoranda.domain.policy import WriteMode
 from memoranda.domain.query import Strategy
 from memoranda.domain.scope import check_id
-from memoranda.domain.settings import BACKENDS, EmbedderSettings, PromptSettings, SessionSettings
+from memoranda.domain.settings import BACKENDS, EmbedderSettings, PromptSettings, QmdSettings, SessionSettings
 from memoranda.errors import ConfigurationError, InvalidInput
 
 FILE = "memoranda.toml"
@@ -52,6 +52,7 @@ class Config:
     content_trust: ContentTrust
     provider: str
     backend: str
+    qmd: QmdSettings
     disable_rag: bool
     citations: str
     search_merge_strategy: Strategy
@@ -123,7 +124,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("memory.embedding.batch_wait_seconds", 10.0, _number(0, 86_400),
             "how long one sync waits for a batch; a later one fetches it"),
     Setting("memory.backend", "builtin", _choice(*BACKENDS),
-            "what finds the nearest vectors: builtin, or zvec (extra `zvec`)"),
+            "what names candidates: builtin alone, or with it zvec (vectors; extra `zvec`) or qmd (notes by words)"),
+    Setting("memory.qmd.command", "qmd", _text, "the command that runs QMD; from the environment alone", outside=True),
+    Setting("memory.qmd.max_results", 20, _number(1, 100, whole=True), "notes that QMD is asked for"),
+    Setting("memory.qmd.timeout_ms", 30_000, _number(100, 600_000, whole=True), "how long QMD may take"),
     Setting("memory.disable_rag", False, _boolean, "true: keyword search only, no embedder is loaded"),
     Setting("memory.citations", "auto", _choice("auto", "on", "off"), "whether results carry citations"),
     Setting("memory.search_merge_strategy", "linear", _choice("linear", "rrf"), "how keyword and vector hits merge"),
@@ -337,6 +341,11 @@ def _config(values: Mapping[str, object], tables: Mapping[str, object], listed: 
         ),
         provider=str(values["memory.provider"]),
         backend=str(values["memory.backend"]),
+        qmd=QmdSettings(
+            command=str(values["memory.qmd.command"]),
+            max_results=int(str(values["memory.qmd.max_results"])),
+            timeout=int(str(values["memory.qmd.timeout_ms"])) / 1_000,
+        ),
         disable_rag=bool(values["memory.disable_rag"]),
         citations=str(values["memory.citations"]),
         search_merge_strategy=values["memory.search_merge_strategy"],  # type: ignore[arg-type]  # checked

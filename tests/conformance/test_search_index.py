@@ -21,6 +21,7 @@ from memoranda.domain.query import Filters
 from memoranda.domain.scope import Scope
 from memoranda.errors import IntegrityError
 from memoranda.ports import SearchIndex
+from memoranda.ports.arm import Arms
 from memoranda.testing.index_suite import SCOPE, SearchIndexSuite, embed, found, made, nearest, time_at, unit
 from memoranda.testing.memory_index import MemoryIndex
 from memoranda.testing.turn_suite import TurnIndexSuite
@@ -54,7 +55,7 @@ class TestZvecIndex(SearchIndexSuite, TurnIndexSuite):
     @pytest.fixture
     def index(self, tmp_path: Path) -> Iterator[SearchIndex]:
         """Return an empty index that asks zvec."""
-        index = SqliteIndex(tmp_path / "index", arm=open_arm)
+        index = SqliteIndex(tmp_path / "index", arms=Arms(open_arm))
         yield index
         index.close()
 

@@ -15,7 +15,7 @@ from memoranda.adapters.zvec.arm import ZvecArm, open_arm
 from memoranda.domain.query import Filters
 from memoranda.domain.record import Kind
 from memoranda.ports import Vector
-from memoranda.ports.arm import Keys, Take
+from memoranda.ports.arm import Arms, Keys, Take
 from memoranda.testing.index_suite import SCOPE, made
 from tests.services.recall_setup import TopicEmbedder, ask, fill
 
@@ -42,7 +42,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def index(root: Path) -> Iterator[SqliteIndex]:
     """Return an index of 600 vectors that asks zvec."""
-    index = SqliteIndex(root, arm=open_arm)
+    index = SqliteIndex(root, arms=Arms(open_arm))
     for number in range(COUNT):
         index.put(SCOPE, made(str(number), f"record {number}", kind=Kind.FACT if number % 60 else Kind.GOTCHA))
     waiting = index.pending(SCOPE, "m", COUNT)
@@ -96,7 +96,7 @@ def test_what_is_deleted_is_not_named(index: SqliteIndex, root: Path, asked: lis
     index.put(SCOPE, (), remove=["rec_5"])
     assert near(index, ROWS[5], 3) == right(ROWS[5], 3, without=5)
     index.close()
-    fresh = SqliteIndex(root, arm=open_arm)
+    fresh = SqliteIndex(root, arms=Arms(open_arm))
     assert near(fresh, ROWS[5], 3) == right(ROWS[5], 3, without=5)
     assert min(asked) > 0
     fresh.close()
@@ -117,7 +117,7 @@ def test_a_collection_outlives_its_process(index: SqliteIndex, root: Path, monke
         real(self, space, keys, dimensions, counted)
 
     monkeypatch.setattr(ZvecArm, "follow", watched)
-    fresh = SqliteIndex(root, arm=open_arm)
+    fresh = SqliteIndex(root, arms=Arms(open_arm))
     assert near(fresh, ROWS[5], 1) == [5]
     assert taken == []
     fresh.put(SCOPE, made("new", "another"))
@@ -153,7 +153,7 @@ def test_another_process_has_the_collection(index: SqliteIndex, root: Path) -> N
     try:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        other = SqliteIndex(root, arm=open_arm)
+        other = SqliteIndex(root, arms=Arms(open_arm))
         assert near(other, ROWS[5]) == right(ROWS[5])
         assert other.remark(SCOPE) == "another process uses the zvec collection"
     finally:
@@ -177,7 +177,7 @@ def test_damaged_files_are_made_again(index: SqliteIndex, root: Path, damage: st
     else:
         for path in (folder / "data").glob("manifest*"):
             path.write_bytes(b"\0" * 40)
-    fresh = SqliteIndex(root, arm=open_arm)
+    fresh = SqliteIndex(root, arms=Arms(open_arm))
     assert near(fresh, ROWS[5]) == right(ROWS[5])
     assert fresh.remark(SCOPE) == ""
     fresh.close()
@@ -196,7 +196,7 @@ def test_a_failure_of_zvec_is_told_and_costs_no_answer(index: SqliteIndex, monke
 
 def test_a_search_says_who_answered(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The note of a recall is there while zvec fails, and is not while it answers."""
-    index = SqliteIndex(root, arm=open_arm)
+    index = SqliteIndex(root, arms=Arms(open_arm))
     fill(index, fruit="an apricot")
     embedder = TopicEmbedder()
     waiting = index.pending(SCOPE, embedder.identity, 5)

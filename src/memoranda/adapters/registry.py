@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 
-from memoranda.domain.settings import BACKENDS, EmbedderSettings
+from memoranda.domain.settings import BACKENDS, EmbedderSettings, QmdSettings
 from memoranda.errors import ConfigurationError, MissingExtra
 from memoranda.ports import Embedder, OpenEmbedder
-from memoranda.ports.arm import OpenArm
+from memoranda.ports.arm import Arms
 
 GROUP = "memoranda.embedders"
 """Entry-point group; each entry is a function as `OpenEmbedder` in `ports`, named by its scheme."""
@@ -52,8 +52,8 @@ def open_embedder(address: str, settings: EmbedderSettings | None = None) -> Emb
     return _opener(scheme)(rest, settings or EmbedderSettings())
 
 
-def vector_arm(backend: str) -> OpenArm | None:
-    """Return what stands in for the built-in scan, None where nothing does; nothing is imported yet for that.
+def arms(backend: str, qmd: QmdSettings) -> Arms:
+    """Return what stands beside the index; nothing is opened or run yet.
 
     Raises:
         ConfigurationError: there is no such backend.
@@ -64,10 +64,16 @@ def vector_arm(backend: str) -> OpenArm | None:
             raise MissingExtra("zvec", "the backend 'zvec'")
         from memoranda.adapters.zvec.arm import open_arm  # noqa: PLC0415 - an extra, with numpy
 
-        return open_arm
-    if backend != "builtin":
+        return Arms(vectors=open_arm)
+    if backend == "qmd":
+        from memoranda.adapters.qmd.arm import QmdArm  # noqa: PLC0415 - few have it
+
+        return Arms(
+            text=lambda folder: QmdArm(folder, command=qmd.command, max_results=qmd.max_results, timeout=qmd.timeout)
+        )
+    if backend not in BACKENDS:
         raise ConfigurationError(f"there is no backend {backend!r}: use {' or '.join(BACKENDS)}")
-    return None
+    return Arms()
 
 
 def open_chain(

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-BACKENDS = ("builtin", "zvec")
-"""What may find the nearest vectors of a scope."""
+BACKENDS = ("builtin", "zvec", "qmd")
+"""What may name candidates: the index alone, zvec the nearest vectors too, QMD notes by their words too."""
+
+
+@dataclass(frozen=True, slots=True)
+class QmdSettings:
+    """How QMD is run: its command, results asked for, seconds it may take."""
+
+    command: str = "qmd"
+    max_results: int = 20
+    timeout: float = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
@@ -39,8 +40,37 @@ class VectorArm(Protocol):
         """Let go of files and locks."""
 
 
+class TextArm(Protocol):
+    """Names notes for a question's words, beside those that the index finds; like `VectorArm` it fails no search."""
+
+    @property
+    def problem(self) -> str:
+        """Return why it does not answer."""
+
+    def follow(self, state: str, passages: Callable[[], Iterable[tuple[int, str]]]) -> None:
+        """Hold exactly the passages given as (key, text); `state` names them, and where it is known nothing is done."""
+
+    def named(self, terms: Sequence[str]) -> Sequence[int] | None:
+        """Return the keys of what it finds, best first; None where it cannot answer."""
+
+    def keep(self, alive: Callable[[Sequence[int]], int]) -> None:
+        """Drop at once what is gone: `alive` counts those of some keys that are still there."""
+
+    def close(self) -> None:
+        """Let go of everything."""
+
+
+OpenTextArm = Callable[[Path], TextArm]
 OpenArm = Callable[[Path], VectorArm]
 """Returns the arm of the scope whose index lies in a folder; cheap, nothing is opened yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arms:
+    """What stands beside an index: None where it is alone."""
+
+    vectors: OpenArm | None = None
+    text: OpenTextArm | None = None
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from memoranda.adapters.sqlite import index_search, index_write, vector_rows
+from memoranda.adapters.sqlite import index_search, index_write, text_search, vector_rows
 from memoranda.adapters.sqlite.index_check import problems
 from memoranda.adapters.sqlite.index_handles import Handle, HandlePool
 from memoranda.adapters.sqlite.index_rows import COLUMNS, decoded
@@ -19,7 +19,7 @@ from memoranda.domain.query import Filters
 from memoranda.domain.scope import Scope
 from memoranda.errors import InvalidInput
 from memoranda.ports import IndexState, Vector
-from memoranda.ports.arm import OpenArm
+from memoranda.ports.arm import Arms
 from memoranda.ports.log import LogMark
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ class SqliteIndex:
     """
 
     def __init__(
-        self, root: Path, *, open_limit: int = OPEN_INDEXES, large: int = LARGE, arm: OpenArm | None = None
+        self, root: Path, *, open_limit: int = OPEN_INDEXES, large: int = LARGE, arms: Arms | None = None
     ) -> None:
         self._large = large
-        self._pool = HandlePool(root, open_limit, large, arm)
+        self._pool = HandlePool(root, open_limit, large, arms or Arms())
 
     def warm(self, scope: Scope) -> None:
         """Load the vectors that answer, and hand them to another arm where there is one; see `ports.arm.Remarking`."""
@@ -199,9 +199,12 @@ class SqliteIndex:
             if handle is None:
                 return ()
             with handle.reading() as connection:
-                return index_search.search_text(
+                found = index_search.search_text(
                     connection, scope, terms, phrases, limit=limit, filters=filters, passages=self._sizes(handle)[0]
                 )
+                if handle.text_arm is None or phrases:
+                    return found
+                return text_search.with_named(handle.text_arm, handle, terms, filters, found)
 
     def newest(self, scope: Scope, limit: int, filters: Filters) -> Sequence[int]:
         """Return keys of the newest passages; see the port."""

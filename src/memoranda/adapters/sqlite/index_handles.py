@@ -20,7 +20,7 @@ from memoranda.adapters.sqlite.connection import foreign_errors, rows_of, transa
 from memoranda.adapters.sqlite.index_schema import REBUILD, index_errors, open_index
 from memoranda.domain.scope import Scope
 from memoranda.errors import BackendError, IntegrityError, InvalidInput
-from memoranda.ports.arm import OpenArm
+from memoranda.ports.arm import Arms
 
 if TYPE_CHECKING:
     from memoranda.adapters.sqlite.turns import Places
@@ -38,8 +38,9 @@ class Handle:
     writes one at a time anyway, while connections per thread multiply open files and outlive their threads.
     """
 
-    def __init__(self, path: Path, scope: Scope, large: int, arm: OpenArm | None = None) -> None:
-        self.path, self.scope, self._large, self._arm = path, scope, large, arm
+    def __init__(self, path: Path, scope: Scope, large: int, arms: Arms) -> None:
+        self.path, self.scope, self._large, self._arms = path, scope, large, arms
+        self.text_arm = arms.text(path.parent) if arms.text is not None else None
         self.lock = threading.RLock()
         self.connection = open_index(path, scope)
         self.closed = False
@@ -56,13 +57,14 @@ class Handle:
             from memoranda.adapters.sqlite.vector_cache import VectorCache  # noqa: PLC0415 - loads numpy
 
             folder = self.path.parent
-            arm = self._arm(folder) if self._arm is not None else None
+            arm = self._arms.vectors(folder) if self._arms.vectors is not None else None
             self._vectors = VectorCache(folder, self.is_current, large=self._large, arm=arm)
         return self._vectors
 
     def remark(self) -> str:
         """Return why another arm than the built-in one does not answer, as far as it was asked."""
-        return self._vectors.remark() if self._vectors is not None else ""
+        of_words = self.text_arm.problem if self.text_arm is not None else ""
+        return of_words or (self._vectors.remark() if self._vectors is not None else "")
 
     def is_current(self) -> bool:
         """Tell whether the file that is open is still at its path; another process may have removed it."""
@@ -105,8 +107,15 @@ class Handle:
                 if gone and not vector_files.files(self.path.parent):
                     connection.execute("DELETE FROM vectors_gone")
                     gone = []
+            if self.text_arm is not None:
+                self.text_arm.keep(self._alive)
             if gone:
                 self._wipe([(int(embedder), int(key)) for embedder, key in gone])
+
+    def _alive(self, keys: Sequence[int]) -> int:
+        """Count those of some keys that are notes here."""
+        query = "SELECT count(*) FROM current WHERE origin = 'note' AND key IN (SELECT value FROM json_each(?))"
+        return int(self.connection.execute(query, (json.dumps(list(keys)),)).get)
 
     def _wipe(self, gone: Sequence[tuple[int, int]]) -> None:
         from memoranda.adapters.sqlite import vector_sidecar  # noqa: PLC0415 - loads numpy
@@ -130,10 +139,10 @@ class Handle:
 class HandlePool:
     """The open indexes under one root folder, at most `limit` at a time; safe to use from many threads."""
 
-    def __init__(self, root: Path, limit: int, large: int, arm: OpenArm | None = None) -> None:
+    def __init__(self, root: Path, limit: int, large: int, arms: Arms) -> None:
         if limit < 1:
             raise InvalidInput(f"at least one index must be open at a time, not {limit}")
-        self._root, self._limit, self._large, self._arm = root, limit, large, arm
+        self._root, self._limit, self._large, self._arms = root, limit, large, arms
         self._lock = threading.Lock()
         self._open: OrderedDict[Scope, Handle] = OrderedDict()
 
@@ -203,7 +212,7 @@ class HandlePool:
                     if not create:
                         return None
                     _make_folder(path.parent)
-                handle = Handle(path, scope, self._large, self._arm)
+                handle = Handle(path, scope, self._large, self._arms)
                 self._open[scope] = handle
             self._open.move_to_end(scope)
             self._evict()

@@ -222,7 +222,7 @@ def reindex(
     *,
     backend: Annotated[
         str | None,
-        typer.Option("--backend", metavar="NAME", help="What finds the nearest vectors: builtin or zvec, this time."),
+        typer.Option("--backend", metavar="NAME", help="What names candidates, this time: builtin, zvec or qmd."),
     ] = None,
     no_embed: NoEmbed = False,
     home: Home = None,
