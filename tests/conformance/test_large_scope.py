@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from memoranda.adapters.sqlite import index_search, vector_cache, vector_sidecar
 from memoranda.adapters.sqlite.index import SqliteIndex
+from memoranda.domain.passage import Passage
 from memoranda.domain.query import Filters
 from memoranda.domain.record import Kind
 from memoranda.ports import Vector
@@ -35,9 +36,9 @@ def vector(number: int) -> Vector:
 
 def fill(index: SqliteIndex, first: int, last: int, identity: str = "m") -> None:
     """Put numbered records with their vectors."""
-    for number in range(first, last):
-        kind = Kind.FACT if number % 2 else Kind.PREFERENCE
-        index.put(SCOPE, made(str(number), f"record number {number}", kind=kind))
+    kinds = (Kind.PREFERENCE, Kind.FACT)
+    passages = [made(str(number), f"record number {number}", kind=kinds[number % 2]) for number in range(first, last)]
+    index.put(SCOPE, [part for parts in passages for part in parts])
     embed_all(index, identity)
 
 
@@ -290,11 +291,13 @@ def worded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteIn
     monkeypatch.setattr(index_search, "_COMMON", 4)
     drawn = random.Random(1)
     index = SqliteIndex(tmp_path / "worded")
+    passages: list[Passage] = []
     for number in range(300):
         words = [f"w{int(drawn.paretovariate(0.6)) % 30}" for _ in range(drawn.randint(1, 9))]
         words += ["often"] * drawn.choice([0, 1, 1, 2]) + ["always"] * drawn.choice([0, 0, 1])
         drawn.shuffle(words)
-        index.put(SCOPE, made(str(number), " ".join(words)))
+        passages += made(str(number), " ".join(words))
+    index.put(SCOPE, passages)
     yield index
     index.close()
 

@@ -43,8 +43,9 @@ def root(tmp_path: Path) -> Path:
 def index(root: Path) -> Iterator[SqliteIndex]:
     """Return an index of 600 vectors that asks zvec."""
     index = SqliteIndex(root, arms=Arms(open_arm))
-    for number in range(COUNT):
-        index.put(SCOPE, made(str(number), f"record {number}", kind=Kind.FACT if number % 60 else Kind.GOTCHA))
+    kinds = [Kind.FACT if number % 60 else Kind.GOTCHA for number in range(COUNT)]
+    passages = [made(str(number), f"record {number}", kind=kind) for number, kind in enumerate(kinds)]
+    index.put(SCOPE, [part for parts in passages for part in parts])
     waiting = index.pending(SCOPE, "m", COUNT)
     numbers = [int(text.split()[-1]) for _, text in waiting]
     index.put_vectors(SCOPE, "m", [key for key, _ in waiting], ROWS[numbers])
