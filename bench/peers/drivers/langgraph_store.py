@@ -16,7 +16,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from langgraph.store.base import BaseStore, PutOp
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
-
 from protocol import Asked, Turn, content, serve
 
 ON_DISK = hasattr(sqlite3.Connection, "enable_load_extension")
