@@ -14,6 +14,7 @@ from memoranda.domain.scope import APPLICATION, REALM, Scope, Viewer
 from memoranda.errors import BackendError, InvalidInput
 from memoranda.services.embedding import embed_pending
 from memoranda.testing.index_suite import SCOPE, made, time_at
+from memoranda.testing.turn_suite import LOG, mark, said
 from tests.services.recall_setup import PolyglotEmbedder, TopicEmbedder, ask, fill, ids
 
 OTHER = Scope("agent", "a_b")
@@ -158,6 +159,33 @@ def test_an_english_model_stays_out_of_other_scripts(index: SqliteIndex) -> None
     assert any("English only" in note for note in result.trace.notes)
     assert ask(index, "桃の木", embedder=PolyglotEmbedder()).mode == "hybrid"
     assert ask(index, "peach", embedder=embedder).mode == "hybrid"
+
+
+def test_texts_in_other_scripts_are_not_near_to_an_english_model(index: SqliteIndex) -> None:
+    """What an English model makes of a note or a turn in another script counts for nothing; its words do."""
+    fill(index, a="これは果物の話です", b="apricot jam")
+    turns = (*said("1", "今日は暑いです"), *said("2", "A ripe apricot!", position=2))
+    assert index.put_turns(SCOPE, turns, path=LOG, before=None, after=mark(99))
+    embedder = TopicEmbedder()
+    embed_pending(index, embedder, None, SCOPE)
+    unknown = ask(index, "weather", embedder=embedder, min_score=0.0)
+    assert embedder.embed_query("weather") @ embedder.embed_query("これは果物の話です") == 1
+    assert {hit.text for hit in unknown.hits} <= {"apricot jam", "A ripe apricot!"}
+    assert ask(index, "weather", embedder=embedder).hits == ()
+    assert len(ask(index, "weather", embedder=PolyglotEmbedder()).hits) == 4
+    assert {hit.text for hit in ask(index, "peach", embedder=embedder).hits} >= {"apricot jam", "A ripe apricot!"}
+    assert [hit.text for hit in ask(index, "暑い", embedder=embedder).hits][:1] == ["今日は暑いです"]
+
+
+def test_signs_alone_have_no_meaning(index: SqliteIndex) -> None:
+    """A question of an emoji finds the note that holds it, and nothing by meaning."""
+    fill(index, a="sunny days \N{BLACK SUN WITH RAYS}", b="apricot jam")
+    embedder = TopicEmbedder()
+    embed_pending(index, embedder, None, SCOPE)
+    result = ask(index, "\N{BLACK SUN WITH RAYS}", embedder=embedder)
+    assert (result.mode, ids(result)) == ("keyword", ["rec_a"])
+    assert ask(index, "\N{PARTY POPPER}", embedder=embedder).hits == ()
+    assert ask(index, "fruit", embedder=embedder).mode == "hybrid"
 
 
 def test_the_bar_says_nothing_relevant(index: SqliteIndex) -> None:

@@ -13,6 +13,7 @@ from memoranda.domain.scope import APPLICATION, Viewer
 from memoranda.services.embedding import embed_pending
 from memoranda.testing.index_suite import SCOPE
 from memoranda.testing.memory_index import MemoryIndex
+from memoranda.testing.turn_suite import LOG, mark, said
 from tests.services.recall_setup import TopicEmbedder, ask, fill, ids
 
 
@@ -140,6 +141,37 @@ def test_a_word_is_found_in_its_other_forms(index: SqliteIndex, language: str) -
     fill(index, **{name: text for name, (text, _) in INFLECTED.items()}, en="The old horses are in the mountains.")
     assert ids(ask(index, INFLECTED[language][1]))[:1] == [f"rec_{language}"]
     assert ids(ask(index, "Which horse was it?")) == ["rec_en"]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("pgho*", ["rec_a"]), ("PGHO*", ["rec_a"]), ("configu*", ["rec_b"]), ("get_us*", ["rec_c"]),
+        ("zür*", ["rec_d"]), ("the foo-b*", ["rec_b"]),
+        ("pgho* configu*", ["rec_a", "rec_b"]), ("p*", []), ("nothi*", []), ("**pgho**", []),
+        ("pgho *", []), ("count(*)", []),
+    ],
+)  # fmt: skip
+def test_a_star_stands_for_the_rest_of_a_word(index: SqliteIndex, question: str, expected: list[str]) -> None:
+    """The beginning of a word with a star finds notes, and turns, with any word that begins so."""
+    fill(
+        index, a="The server is PGHOST=db.internal.", b="Configurations of foo-bar are in TOML.",
+        c="Call get_user_by_id first.", d="We met in Zürich.",
+    )  # fmt: skip
+    assert sorted(ids(ask(index, question))) == expected
+    told = said("1", "Our configuration is in order.")
+    assert index.put_turns(SCOPE, told, path=LOG, before=None, after=mark(99))
+    found = [hit.text for hit in ask(index, question).hits if hit.turn]
+    assert found == (["Our configuration is in order."] if "configu" in question else [])
+
+
+def test_a_star_finds_what_was_known_then(index: SqliteIndex) -> None:
+    """The beginning of a word finds in the past what still has the word, and tells no word that is gone."""
+    fill(index, a="apricot jam")
+    assert ids(ask(index, "apri*")) == ["rec_a"]
+    index.put(SCOPE, (), remove=("rec_a",))
+    result = ask(index, "apri*")
+    assert (ids(result), result.trace.terms) == ([], ("apri",))
 
 
 def test_function_words_alone_answer_nothing(index: SqliteIndex) -> None:

@@ -102,15 +102,25 @@ def is_unspaced(character: str) -> bool:
 
 
 def is_mostly_latin(text: str) -> bool:
-    """Tell whether at least half of the words are Latin; text without letters counts as Latin.
+    """Tell whether at least half of the words are Latin; text without letters counts as Latin."""
+    return _latin_share(text) >= 0.5  # noqa: PLR2004 - half
+
+
+def is_hardly_latin(text: str) -> bool:
+    """Tell whether less than a quarter of the words are Latin: an English model can make nothing of such a text."""
+    return _latin_share(text) < 0.25  # noqa: PLR2004 - a quarter
+
+
+def _latin_share(text: str) -> float:
+    """Return the share of Latin letters, 0 to 1, 1 without letters.
 
     A letter of a script without spaces says as much as two: words there are half as long.
     """
     if text.isascii():
-        return True
+        return 1.0
     letters = [c for c in unicodedata.normalize("NFKC", text) if c.isalpha()]
     latin = sum(1 for c in letters if c.isascii() or unicodedata.name(c, "").startswith("LATIN"))
-    return 2 * latin >= len(letters) + sum(map(is_unspaced, letters))
+    return latin / (len(letters) + sum(map(is_unspaced, letters))) if letters else 1.0
 
 
 _JOINERS = "\u200d\u034f"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-SHORT_QUESTION, TIME_WORD = 1, 2
-"""Bits: a short question; a word that tells when something was."""
+from memoranda.domain.scripts import is_hardly_latin
+
+SHORT_QUESTION, TIME_WORD, FOREIGN = 1, 2, 4
+"""Bits: a short question; a word that tells when something was; hardly any of it is Latin script."""
 
 QUESTION_WORDS = 30
 """A question of at most so many words is asked to be answered, not told."""
@@ -33,7 +35,7 @@ _ASKS_WHEN = re.compile(
 def marks_of(text: str, words: int) -> int:
     """Return the marks of a turn of so many words. What stands in brackets at its end is not said."""
     is_question = words <= QUESTION_WORDS and _ASIDE.sub("", text).rstrip().endswith(("?", "\uff1f"))
-    return SHORT_QUESTION * is_question | TIME_WORD * bool(_TIME.search(text))
+    return SHORT_QUESTION * is_question | TIME_WORD * bool(_TIME.search(text)) | FOREIGN * is_hardly_latin(text)
 
 
 def asks_when(question: str) -> bool:

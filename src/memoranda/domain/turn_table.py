@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.domain.turn_marks import SHORT_QUESTION, TIME_WORD
+from memoranda.domain.turn_marks import FOREIGN, SHORT_QUESTION, TIME_WORD
 
 K1, B, LENGTH_FLOOR = 1.2, 0.9, 50
 """BM25: saturation, length normalisation, and the words below which no turn gains from being short."""
@@ -88,6 +88,7 @@ class TurnTable:
         self.lengths: Floats = lengths.astype(np.float64)
         self.is_question = (marks & SHORT_QUESTION) > 0
         self.has_time = (marks & TIME_WORD) > 0
+        self.is_foreign = (marks & FOREIGN) > 0
         self._order = np.argsort(self.keys, kind="stable")
 
     @classmethod

@@ -9,8 +9,8 @@ written without spaces overlapping pairs of characters and single ones.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
@@ -19,7 +19,7 @@ from memoranda.domain.query import MAX_QUERY_CHARS
 from memoranda.domain.scripts import SIGN, SOFT_SYMBOLS, UNSPACED, classes, fold, is_unspaced
 from memoranda.domain.stopwords import FUNCTION_CHARACTERS, NEGATIONS, SPOKEN_STOP_WORDS, STOP_WORDS, TURNING_WORDS
 
-ANALYSER = 2
+ANALYSER = 3
 """Version of the rules below; an index built by another version is built anew."""
 
 MAX_WORD = 128
@@ -33,6 +33,8 @@ _OUTER = re.compile(r"[/\\:@=&]+")
 _INNER = re.compile(rf"([^{_SOFT}]+)([+#]*)")
 _EDGES = re.compile(rf"([{_SOFT}]*)(.*?)([{_SOFT}]*)", re.DOTALL)
 _TAIL = re.compile(r"[+#]+|%")
+_BEGINNING = re.compile(r"(?<![\w*])(\w[^\s*\"]*)\*(?![\w*])")
+_ASKED_BEGINNING = re.compile(rf"\w[\w{_SOFT}]*")
 _QUOTED = re.compile(r'"([^"]*)"')
 _DOUBLE_QUOTES = str.maketrans("“”„‟«»＂", '"""""""')
 
@@ -106,22 +108,62 @@ def _language(words: Iterable[_Word], least: int = 1) -> str:
     return language_of((part for word in words for part in word.exact), least)
 
 
-def parse_query(text: str) -> ParsedQuery:
+def _nothing_more(_: str) -> Sequence[str]:
+    return ()
+
+
+def parse_query(text: str, complete: Callable[[str], Sequence[str]] = _nothing_more) -> ParsedQuery:
     """Return what a question asks for; never raises, and is empty for text without words.
 
     Text in double quotes becomes a phrase, whose words are scored as well. Stop words are dropped unless
-    nothing else is left. Text after `query.MAX_QUERY_CHARS` is not read.
+    nothing else is left. Text after `query.MAX_QUERY_CHARS` is not read. A word with a star at its end (`conf*`) is the
+    beginning of words: `complete` is given it, folded, and returns those that begin so.
     """
     text = text[:MAX_QUERY_CHARS].translate(_DOUBLE_QUOTES)
     phrases = tuple(dict.fromkeys(p for p in (analyse(m[1]).exact for m in _QUOTED.finditer(text)) if p))
-    plain = text.replace('"', " ")
+    begun: dict[str, Sequence[str]] = {}
+    plain = _BEGINNING.sub(lambda match: _begun(match, complete, begun), text).replace('"', " ")
+    return _with_begun(_parsed(plain, phrases, is_all=not begun), begun)
+
+
+def _begun(match: re.Match[str], complete: Callable[[str], Sequence[str]], begun: dict[str, Sequence[str]]) -> str:
+    """Take the beginning of a word out of a question; one that no word has stays."""
+    beginning = fold(match[1])
+    if not _ASKED_BEGINNING.fullmatch(beginning) or any(map(is_unspaced, beginning)):
+        return match[0]
+    if words := complete(beginning):
+        begun[beginning] = words
+    return " " if words else match[0]
+
+
+def _with_begun(query: ParsedQuery, begun: Mapping[str, Sequence[str]]) -> ParsedQuery:
+    """Add what beginnings stand for: each is one piece of information, whichever of its words a text holds."""
+    if not begun:
+        return query
+    units = [
+        tuple(dict.fromkeys(term for word in words for term in (word, *stems(word, ENGLISH))))
+        for words in begun.values()
+    ]
+    added = [term for unit in units for term in unit]
+    forms = [(root, word) for words in begun.values() for word in words for root in stems(word, ENGLISH)]
+    return replace(
+        query,
+        terms=tuple(dict.fromkeys((*query.terms, *added))),
+        forms=tuple(dict.fromkeys((*query.forms, *forms))),
+        units=(*query.units, *units),
+        spoken=tuple(dict.fromkeys((*query.spoken, *added))),
+    )
+
+
+def _parsed(plain: str, phrases: tuple[tuple[str, ...], ...], *, is_all: bool) -> ParsedQuery:
+    """Read a question without its beginnings of words; where there are some, stop words are dropped in any case."""
     language = _language(_words(plain), least=2)  # the words of a language that is mistaken are not dropped
     words = tuple(_words(plain, language))
     asked = tuple(dict.fromkeys(term for word in words for term in word.asked))
-    terms = asked or tuple(dict.fromkeys(term for word in words for term in word.kept))
+    terms = asked if asked or not is_all else tuple(dict.fromkeys(term for word in words for term in word.kept))
     wanted = set(terms)
     forms = dict.fromkeys((root, part) for word in words for part in word.exact for root in stems(part, language))
-    units = dict.fromkeys(unit for word in words for unit in _units(word, asked=bool(asked)))
+    units = dict.fromkeys(unit for word in words for unit in _units(word, asked=bool(asked) or not is_all))
     spoken = dict.fromkeys(
         term
         for word in words

@@ -182,6 +182,9 @@ class SearchIndex(Protocol):
     def statistics(self, scope: Scope, terms: Sequence[str]) -> TextStatistics:
         """Return the scope's keyword statistics for these terms."""
 
+    def words_beginning(self, scope: Scope, beginning: str, limit: int) -> Sequence[str]:
+        """Return words of current passages that begin so, folded, those that most passages hold first."""
+
     def turn_evidence(
         self,
         scope: Scope,

@@ -20,12 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The vector arm of one question: the embedder's identity, the question's vector and words, the arm's share."""
+    """The vector arm of one question: the embedder's identity, the question's vector and words, the arm's share.
+
+    `reads_all_scripts` is false of a model to which all words of other scripts than Latin are nearly one: what it makes
+    of a text in them tells nothing.
+    """
 
     identity: str
     vector: Vector
     weight: float
     words: WordsAsked
+    reads_all_scripts: bool = True
 
 
 def members_of(embedder: Embedder) -> Sequence[Embedder]:
@@ -68,6 +73,9 @@ def meaning_of(
 def _of_one(query: Query, embedder: Embedder, journal: Journal) -> Meaning | None:
     text = query.text[:MAX_QUERY_CHARS]
     knows_all = isinstance(embedder, Multilingual) and embedder.multilingual
+    if not any(map(str.isalnum, text)):
+        journal.notes.append("signs alone mean nothing to the embedder: keyword search only")
+        return None
     if not knows_all and not is_mostly_latin(text):
         # An English model maps words of other scripts to nearly one vector, and takes from keyword search.
         journal.notes.append("the embedder knows English only: keyword search only")
@@ -76,4 +84,4 @@ def _of_one(query: Query, embedder: Embedder, journal: Journal) -> Meaning | Non
     if weight <= 0:
         return None
     vector, said = embed_query_by_word(embedder, text)
-    return Meaning(vector=vector, identity=embedder.identity, weight=weight, words=said)
+    return Meaning(embedder.identity, vector, weight, said, reads_all_scripts=knows_all)

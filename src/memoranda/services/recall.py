@@ -20,7 +20,7 @@ from memoranda.ports.arm import Remarking
 from memoranda.services.meaning import Meaning, meaning_of
 from memoranda.services.recall_notes import note_candidates
 from memoranda.services.recall_past import Past, recall_past
-from memoranda.services.recalling import Journal, hit_of
+from memoranda.services.recalling import Journal, completing, hit_of
 
 Locate = Callable[[Record, str], tuple[int, int] | None]
 """Finds the lines, from 1, of a record's text in its file as it is now; None where the file no longer holds
@@ -80,7 +80,7 @@ def recall(
     journal = Journal()
     now = clock_now()
     filters = _of_grain(query).in_utc(now)
-    words = parse_query(query.text)
+    words = parse_query(query.text, completing(index, viewer))
     statistics = {scope: index.statistics(scope, words.terms) for scope in sorted(viewer.scopes)}
     scopes = [scope for scope, counted in statistics.items() if counted.passages]
     if len(query.text) > MAX_QUERY_CHARS:

@@ -9,6 +9,7 @@ from memoranda.domain.passage import TextStatistics
 from memoranda.domain.query import Filters, Query
 from memoranda.domain.ranking import Candidate
 from memoranda.domain.scope import Scope
+from memoranda.domain.scripts import is_hardly_latin
 from memoranda.domain.words import ParsedQuery
 from memoranda.ports import SearchIndex
 from memoranda.services.meaning import Meaning
@@ -36,12 +37,17 @@ def note_candidates(
     if meaning is None or meaning.weight < 1 or words.phrases:
         terms = ranking.search_terms(words.terms, statistics)
         keys += index.search_text(scope, terms, words.phrases, wanted, filters)
+    by_words = frozenset(keys)
     if not words.phrases:  # a phrase is a condition: what merely means the same is no answer then
         keys = list(dict.fromkeys((*keys, *cosines)))
     if meaning is not None and near is not None:
         missing = [key for key in keys if key not in cosines]
         cosines |= index.similarities(scope, meaning.identity, meaning.vector, missing)
     found = index.fetch(scope, keys)
+    if meaning is not None and not meaning.reads_all_scripts:
+        unread = {item.key for item in found if is_hardly_latin(item.passage.text)}
+        cosines = {key: cosine for key, cosine in cosines.items() if key not in unread}
+        found = [item for item in found if item.key not in unread or item.key in by_words]
     close = _closeness(index, scope, meaning, [key for key in keys if key in cosines]) if meaning else {}
     candidates = [scored(scope, item, words, statistics, cosines.get(item.key), close.get(item.key)) for item in found]
     return candidates, near is None

@@ -17,7 +17,7 @@ from memoranda.domain.record import Record, Status
 from memoranda.domain.scope import Scope, Viewer
 from memoranda.domain.words import ParsedQuery, parse_query
 from memoranda.ports import SearchIndex
-from memoranda.services.recalling import Journal, hit_of, scored
+from memoranda.services.recalling import Journal, completing, hit_of, scored
 
 _MOST = 1_000_000
 """Candidates of one arm after which no more are asked for."""
@@ -67,7 +67,8 @@ def recall_past(
     filters, as_of = query.filters.believed_at(query.as_of)
     as_of = min(as_of, clock_now())
     until = min(filters.until, as_of) if filters.until else as_of
-    question = _Question(query, parse_query(query.text), replace(filters, until=until), as_of)
+    words = parse_query(query.text, completing(index, viewer))
+    question = _Question(query, words, replace(filters, until=until), as_of)
     wanted = ranking.candidates_per_arm(query.limit)
     while True:
         candidates, exhausted = _candidates(index, sorted(viewer.scopes), question, wanted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
@@ -58,7 +58,10 @@ def turn_candidates(
         BackendError: the index failed.
     """
     near = (meaning.identity, meaning.vector) if meaning else None
-    evidence = {scope: index.turn_evidence(scope, words.spoken, words.phrases, filters, near) for scope in scopes}
+    evidence = {
+        scope: _read(index.turn_evidence(scope, words.spoken, words.phrases, filters, near), meaning)
+        for scope in scopes
+    }
     asked = spoken.asked_of(query.text, words, evidence.values(), today)
     scores = spoken.scored(asked, evidence, meaning.weight if meaning else 0.0)
     wanted = query.limit + max(query.limit, SPARE)
@@ -72,6 +75,13 @@ def turn_candidates(
     values = [value for held in close.values() for value in held.values()]
     others = frozenset(scope for scope, item in evidence.items() if item.is_of_other_model)
     return TurnCandidates(found, min(lowest, default=None), (min(values), max(values)) if values else None, others)
+
+
+def _read(evidence: TurnEvidence, meaning: Meaning | None) -> TurnEvidence:
+    """Leave out what a model makes of turns in scripts that it does not read."""
+    if meaning is None or meaning.reads_all_scripts or evidence.cosines is None:
+        return evidence
+    return replace(evidence, cosines=np.where(evidence.table.is_foreign, np.nan, evidence.cosines))
 
 
 Ordered = Sequence[tuple[float, Scope, int]]
@@ -197,6 +207,8 @@ def _closeness(
     needed = np.unique(np.concatenate([wanted, *(at[inside] for at, inside in around)]))
     held = index.words(scope, meaning.identity, [int(key) for key in table.keys[needed]])
     names = {part for name in table.speaker_names for part in analyse(name).exact}
+    if not meaning.reads_all_scripts:
+        held = {key: value for key, value in held.items() if key not in set(table.keys[table.is_foreign].tolist())}
     near = nearest(meaning.words.without(names), [held.get(int(key), b"") for key in table.keys[needed]])
     before, after = (np.where(inside[:, None], near[_places(needed, at)], 0.0) for at, inside in around)
     values = beside(near[np.searchsorted(needed, wanted)], before, after)

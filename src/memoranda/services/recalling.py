@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from memoranda.domain import ranking
 from memoranda.domain.passage import IndexedPassage, TextStatistics
 from memoranda.domain.query import Hit
 from memoranda.domain.ranking import Candidate, Ranked
-from memoranda.domain.scope import Scope
+from memoranda.domain.scope import Scope, Viewer
 from memoranda.domain.words import ParsedQuery
+from memoranda.ports import SearchIndex
+
+MIN_BEGINNING, MAX_COMPLETIONS = 2, 32
+"""The shortest beginning of a word that is completed, and the most words that it may stand for."""
 
 
 @dataclass(slots=True)
@@ -26,6 +32,18 @@ class Journal:
         now = time.perf_counter()
         self.times.append((name, round((now - self._last) * 1000, 3)))
         self._last = now
+
+
+def completing(index: SearchIndex, viewer: Viewer) -> Callable[[str], Sequence[str]]:
+    """Return what names the words that begin so in what a viewer may read, those that most passages hold first."""
+
+    def words(beginning: str) -> Sequence[str]:
+        if len(beginning) < MIN_BEGINNING:
+            return ()
+        found = [index.words_beginning(scope, beginning, MAX_COMPLETIONS) for scope in sorted(viewer.scopes)]
+        return tuple(word for rank in zip_longest(*found) for word in dict.fromkeys(rank) if word)[:MAX_COMPLETIONS]
+
+    return words
 
 
 def scored(

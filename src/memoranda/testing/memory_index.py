@@ -184,6 +184,15 @@ class MemoryIndex:
         known = {term: count for term, count in frequency.items() if count}
         return TextStatistics(len(passages), length, known, sum(1 for passage in passages if passage.turn))
 
+    def words_beginning(self, scope: Scope, beginning: str, limit: int) -> Sequence[str]:
+        """Return words that begin so; see the port."""
+        held: Counter[str] = Counter()
+        for key, passage in self._part(scope).current.items():
+            row = _indexed(key, passage)
+            held.update(row.counts.keys() | row.exact_counts.keys() | row.heading_counts.keys())
+        begun = (word for word in held if word.startswith(beginning))
+        return sorted(begun, key=lambda word: (-held[word], word))[:limit]
+
     def turn_evidence(
         self,
         scope: Scope,

@@ -224,6 +224,14 @@ class SqliteIndex:
                 frequency = index_search.document_frequency(connection, dict.fromkeys(terms))
                 return TextStatistics(count, total, frequency, turns)
 
+    def words_beginning(self, scope: Scope, beginning: str, limit: int) -> Sequence[str]:
+        """Return words that begin so; see the port."""
+        with self._pool.using(scope) as handle:
+            if handle is None:
+                return ()
+            with handle.reading() as connection:
+                return index_search.words_beginning(connection, beginning, limit)
+
     def turn_evidence(
         self,
         scope: Scope,

@@ -20,6 +20,9 @@ _WITH_VALIDITY = "AND (p.valid_from <> '' OR p.valid_to <> '')"
 _MANY, _COMMON = 20_000, 50
 """In a scope of so many passages a term is common that one in so many of them hold."""
 
+_LAST = "\U0010ffff"
+"""After every character that a word may go on with."""
+
 _ROW = "key, length, terms, exact, heading, passage"
 
 
@@ -186,6 +189,16 @@ def document_frequency(connection: apsw.Connection, terms: Iterable[str]) -> Map
     query = "SELECT max(doc) FROM current_vocabulary WHERE term = ? AND col IN ('terms', 'heading')"
     found = ((term, connection.execute(query, (term,)).get) for term in terms)
     return {term: int(count) for term, count in found if count}
+
+
+def words_beginning(connection: apsw.Connection, beginning: str, limit: int) -> list[str]:
+    """Return words of current passages that begin so, those that most passages hold first."""
+    query = (
+        "SELECT term FROM current_vocabulary WHERE term >= ? AND term < ? AND col IN ('terms', 'exact', 'heading') "
+        "GROUP BY term ORDER BY max(doc) DESC, term LIMIT ?"
+    )
+    first = storable(beginning)
+    return [str(term) for (term,) in connection.execute(query, (first, first + _LAST, limit))]
 
 
 def sizes(connection: apsw.Connection, scope: Scope) -> tuple[int, int, int]:
