@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memoranda.domain.scope import Scope
 from memoranda.domain.spoken import Spoken, asked_of, scored
-from memoranda.domain.turn_marks import SHORT_QUESTION, TIME_WORD, asks_when, marks_of
+from memoranda.domain.turn_marks import FOREIGN, SHORT_QUESTION, TIME_WORD, asks_when, marks_of
 from memoranda.domain.turn_table import Floats, TurnColumns, TurnEvidence, TurnTable, empty_table
 from memoranda.domain.words import analyse, parse_query
 
@@ -183,7 +183,7 @@ def test_sparse_neighbours_equal_the_plain_sum(turns: list[Said]) -> None:  # fm
     ("text", "marks"),
     [
         ("Where is it?", SHORT_QUESTION), ("Where is it? [shared image: a map]", SHORT_QUESTION),
-        ("It was yesterday.", TIME_WORD), ("It is here.", 0), ("\u5728\u54ea\u91cc\uff1f", SHORT_QUESTION),
+        ("It was yesterday.", TIME_WORD), ("It is here.", 0), ("\u5728\u54ea\u91cc\uff1f", SHORT_QUESTION | FOREIGN),
         ("In May or June?", SHORT_QUESTION | TIME_WORD), ("word " * 31 + "?", 0),
     ],
 )  # fmt: skip

@@ -246,19 +246,6 @@ class SearchIndexSuite:
         assert found(index, '"quarterly report"') == ["rec_3"]
         assert found(index, '"開く quarterly"') == []
 
-    def test_words_are_known_by_their_beginning(self, index: SearchIndex) -> None:
-        """Words of text and titles that begin so are named, the more frequent first; what is gone begins nothing."""
-        assert list(index.words_beginning(SCOPE, "ap", 9)) == []
-        index.put(SCOPE, (*made("1", "apricot jam"), *made("2", "an apricot, an apple", title="Apiary of Zürich")))
-        found = list(index.words_beginning(SCOPE, "ap", 9))
-        assert found[0] == "apricot"
-        assert {"apricot", "apple", "apiary"} <= set(found)
-        assert list(index.words_beginning(SCOPE, "ap", 1)) == ["apricot"]
-        assert "zurich" in index.words_beginning(SCOPE, "zur", 9)
-        assert list(index.words_beginning(NEIGHBOURS[0], "ap", 9)) == []
-        index.put(SCOPE, (), remove=("rec_2",))
-        assert set(index.words_beginning(SCOPE, "ap", 9)) == {"apricot"}
-
     def test_vectors_of_two_identities_are_never_compared(self, index: SearchIndex) -> None:
         """While a new embedder is being built the old one answers and the new one is None; then they swap."""
         index.put(SCOPE, (*made("1", "apricot"), *made("2", "banana")))

@@ -68,6 +68,21 @@ class TurnIndexSuite:
         assert set(index.turns(SCOPE)) == {"rec_t", "rec_u"}
         assert [part.record.id for part in index.parts_of(SCOPE, "rec_u")] == ["rec_u"]
 
+    def test_words_are_known_by_their_beginning(self, index: SearchIndex) -> None:
+        """Words of notes, titles and turns that begin so are named, frequent ones first; what is gone begins nothing."""
+        assert list(index.words_beginning(SCOPE, "ap", 9)) == []
+        index.put(SCOPE, (*made("1", "apricot jam"), *made("2", "an apricot, an apple", title="Apiary of Zürich")))
+        found = list(index.words_beginning(SCOPE, "ap", 9))
+        assert found[0] == "apricot"
+        assert {"apricot", "apple", "apiary"} <= set(found)
+        assert list(index.words_beginning(SCOPE, "ap", 1)) == ["apricot"]
+        assert "zurich" in index.words_beginning(SCOPE, "zur", 9)
+        assert list(index.words_beginning(NEIGHBOURS[0], "ap", 9)) == []
+        assert index.put_turns(SCOPE, said("t", "The apse is old."), path=LOG, before=None, after=mark(99))
+        assert "apse" in index.words_beginning(SCOPE, "ap", 9)
+        index.put(SCOPE, (), remove=("rec_2",))
+        assert set(index.words_beginning(SCOPE, "ap", 9)) == {"apricot", "aps", "apse"}
+
     def test_a_log_is_taken_in_from_where_it_was(self, index: SearchIndex) -> None:
         """Another beginning than the mark changes nothing; whole, the turns of this file alone are replaced."""
         other = LOG.replace("01.jsonl", "02.jsonl")
