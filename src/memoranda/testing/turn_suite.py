@@ -69,7 +69,7 @@ class TurnIndexSuite:
         assert [part.record.id for part in index.parts_of(SCOPE, "rec_u")] == ["rec_u"]
 
     def test_words_are_known_by_their_beginning(self, index: SearchIndex) -> None:
-        """Words of notes, titles and turns that begin so are named, frequent ones first; what is gone begins nothing."""
+        """Words of notes, titles and turns that begin so are named, frequent ones first; what is gone not."""
         assert list(index.words_beginning(SCOPE, "ap", 9)) == []
         index.put(SCOPE, (*made("1", "apricot jam"), *made("2", "an apricot, an apple", title="Apiary of Zürich")))
         found = list(index.words_beginning(SCOPE, "ap", 9))
