@@ -24,8 +24,8 @@ class Given(EmbeddingBase):
         self.vectors: dict[str, list[float]] = {}
 
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:  # noqa: ARG002 - mem0's signature
-        """Return the vector of a text."""
-        return self.vectors[text]
+        """Return the vector of a text; mem0 asks for it without white space at its ends."""
+        return self.vectors[text.strip()]
 
 
 class Mem0:
@@ -58,7 +58,7 @@ class Mem0:
         """Add each as a memory."""
         memory = self._memory(len(turns[0]["vector"]))
         for turn in turns:
-            self._given.vectors[content(turn)] = turn["vector"]
+            self._given.vectors[content(turn).strip()] = turn["vector"]
             metadata = {"turn": turn["id"], "session": turn["session"], "at": turn["at"]}
             message = {"role": turn["role"], "content": content(turn)}
             memory.add([message], user_id=scope, metadata=metadata, infer=False)
@@ -69,7 +69,7 @@ class Mem0:
 
     def search(self, asked: Asked) -> list[str]:
         """Search a user's memories."""
-        self._given.vectors[asked.text] = list(asked.vector)
+        self._given.vectors[asked.text.strip()] = list(asked.vector)
         found = self._memory(len(asked.vector)).search(
             asked.text, filters={"user_id": asked.scope}, top_k=asked.limit, threshold=0.0
         )
