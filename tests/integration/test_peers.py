@@ -19,15 +19,18 @@ def norm_evidence(evidence, valid):
 
 @pytest.fixture
 def asked(tmp_path: Path) -> list[str]:
-    """A made-up conversation in LoCoMo's format with a question that one turn answers."""
+    """A made-up conversation in LoCoMo's format with a question that one turn answers, and words of that turn."""
     said = ["The harbour was calm.", "My canary is called Beppo.", "We had soup for lunch.", "It rained all night."]
     turns = [
         {"speaker": "Ada" if at % 2 else "Bob", "dia_id": f"D1:{at}", "text": text} for at, text in enumerate(said)
     ]
     conversation = {"session_1": turns, "session_1_date_time": "1:56 pm on 8 May, 2023"}
-    question = {"question": "What is the canary called?", "category": 4, "evidence": ["D1:1"]}
+    questions = [
+        {"question": text, "category": 4, "evidence": ["D1:1"]}
+        for text in ("What is the canary called?", "canary Beppo")
+    ]
     data = tmp_path / "made.json"
-    data.write_text(json.dumps([{"sample_id": "conv-1", "conversation": conversation, "qa": [question]}]))
+    data.write_text(json.dumps([{"sample_id": "conv-1", "conversation": conversation, "qa": questions}]))
     harness = tmp_path / "harness.py"
     harness.write_text(HARNESS)
     return [str(data), "--harness", str(harness), "--folder", str(tmp_path / "peers")]
@@ -82,3 +85,4 @@ def test_every_peer_installs_and_answers(asked: list[str]) -> None:
     assert len(rows) == 8
     found = {name: row[1] for name, row in rows.items()}
     assert found["Chroma"] == found["LangGraph store"] == found["mem0, `infer=False`"] == "1.0000"
+    assert found["QMD `search`"] == "0.5000", "every word of the second question stands in one turn, not of the first"

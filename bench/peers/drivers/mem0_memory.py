@@ -17,15 +17,26 @@ from mem0.embeddings.base import EmbeddingBase
 
 
 class Given(EmbeddingBase):
-    """An embedder that knows the vectors that were given."""
+    """An embedder that knows the vectors that were given.
+
+    mem0 asks for those of questions without white space at their ends, and for those of memories as they are.
+    """
 
     def __init__(self) -> None:
         super().__init__(None)
-        self.vectors: dict[str, list[float]] = {}
+        self._vectors: dict[str, list[float]] = {}
+
+    def give(self, text: str, vector: Sequence[float]) -> None:
+        """Keep the vector of a text."""
+        self._vectors[text.strip()] = list(vector)
+
+    def forget(self) -> None:
+        """Keep none any more."""
+        self._vectors.clear()
 
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:  # noqa: ARG002 - mem0's signature
-        """Return the vector of a text; mem0 asks for it without white space at its ends."""
-        return self.vectors[text.strip()]
+        """Return the vector of a text."""
+        return self._vectors[text.strip()]
 
 
 class Mem0:
@@ -58,18 +69,18 @@ class Mem0:
         """Add each as a memory."""
         memory = self._memory(len(turns[0]["vector"]))
         for turn in turns:
-            self._given.vectors[content(turn).strip()] = turn["vector"]
+            self._given.give(content(turn), turn["vector"])
             metadata = {"turn": turn["id"], "session": turn["session"], "at": turn["at"]}
             message = {"role": turn["role"], "content": content(turn)}
             memory.add([message], user_id=scope, metadata=metadata, infer=False)
 
     def finish(self) -> None:
         """Forget the vectors of the turns: what is left is the store's."""
-        self._given.vectors.clear()
+        self._given.forget()
 
     def search(self, asked: Asked) -> list[str]:
         """Search a user's memories."""
-        self._given.vectors[asked.text.strip()] = list(asked.vector)
+        self._given.give(asked.text, asked.vector)
         found = self._memory(len(asked.vector)).search(
             asked.text, filters={"user_id": asked.scope}, top_k=asked.limit, threshold=0.0
         )
