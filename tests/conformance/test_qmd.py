@@ -64,10 +64,12 @@ def test_what_qmd_names_comes_first(index: SqliteIndex, root: Path, monkeypatch:
 @needs_qmd
 @pytest.mark.parametrize("question", ["-x --help", "apricot -garden", '"', "$(touch x) ; ls", "--", "* OR NEAR("])
 def test_no_question_is_an_option_or_a_command(index: SqliteIndex, root: Path, question: str) -> None:
-    """Odd questions are searched for as words."""
+    """Odd questions are searched for as words, and a plain one after them is answered by the command."""
     index.search_text(SCOPE, parse_query(question).terms, (), 10, Filters())
     assert index.remark(SCOPE) == ""
     assert not (folder(root) / "x").exists()
+    assert found(index, "apricot") == ["rec_1"]
+    assert index.remark(SCOPE) == ""
 
 
 @needs_qmd

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from memoranda.memory import Memory
-from tests.homes import home, texts
+from tests.homes import home, texts, write
 
 ANSWER = "Behind the shed, under the old cover."
 
@@ -60,7 +61,7 @@ def test_what_is_erased_is_not_found_through_its_neighbours(tmp_path: Path) -> N
 
 
 def test_a_day_is_found_by_its_name(tmp_path: Path) -> None:
-    """By date, by month, or counted from today in the user's zone; it is relevant though it holds no word of it."""
+    """By date, by month, or counted from today; it is relevant though it holds no word of it."""
     now = datetime.now(UTC)
     then = now - timedelta(days=1)
     with home(tmp_path) as memory:
@@ -79,6 +80,19 @@ def test_a_day_is_found_by_its_name(tmp_path: Path) -> None:
         assert first("What happened on 8 May 2022?") == ""
         assert first("What did we speak of yesterday?") == "Rain all over."
         assert first("昨天说了什么") == "Rain all over."
+
+
+@pytest.mark.parametrize("name", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])
+def test_days_are_counted_in_the_users_zone(tmp_path: Path, name: str) -> None:
+    """Of two zones that never have the same date one is not that of UTC: yesterday is the user's own in both."""
+    noon = datetime.now(ZoneInfo(name)).replace(hour=12, minute=0, second=0, microsecond=0)
+    write(tmp_path, "USER.md", f"Time zone: {name}\n")
+    with home(tmp_path) as memory:
+        session = memory.agent("main").session("talk")
+        for days, said in ((3, "Snow fell."), (2, "Rain all over."), (1, "Now it is dry."), (0, "The fence dries.")):
+            session.user(said, at=(noon - timedelta(days=days)).isoformat())
+        hits = memory.agent("main").search("What did we speak of yesterday?").hits
+        assert hits[0].text == "Now it is dry."
 
 
 def test_a_quoted_title_may_stand_beside_a_turn(tmp_path: Path) -> None:

@@ -73,8 +73,9 @@ def test_spans_and_what_counts_from_today(question: str, first: date, last: date
     "question", ["What may she do?", "He marches on.", "Maybe.", "call 555-2022-05x", "13月", "", "may I?"]
 )
 def test_what_names_no_day(question: str) -> None:
-    """Words that only look like months, numbers that are none."""
+    """Words that only look like months, numbers that are none; a date that follows them is found."""
     assert days_asked(question, TODAY) == ()
+    assert days_asked(f"{question} On 2023-05-08.", TODAY) == days_asked("2023-05-08") != ()
 
 
 def test_how_well_a_day_fits() -> None:

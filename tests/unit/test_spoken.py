@@ -137,9 +137,10 @@ def test_a_turn_without_a_vector_counts_as_the_farthest() -> None:
 
 
 def test_no_turn_is_no_trouble() -> None:
-    """An empty scope gives an empty answer."""
+    """An empty scope gives an empty answer, one with a turn gives that."""
     found = ask("ladder", TurnEvidence(empty_table(), {}, None, None), weight=0.4)
     assert len(found.total) == 0
+    assert order(ask("ladder", told(("ses_1", "Ann", "ladder")), weight=0.4).total) == [0]
 
 
 @given(
