@@ -143,6 +143,42 @@ def test_one_door_for_searching() -> None:
         )
 
 
+def defined(tree: ast.Module) -> Iterator[str]:
+    """Every function, class and constant of a module's own level."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def read(tree: ast.Module) -> Iterator[str]:
+    """Every name that a module reads; an import counts where it gives another name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.ImportFrom):
+            yield from (alias.name for alias in node.names if alias.asname)
+
+
+def test_nothing_is_defined_that_nothing_reads() -> None:
+    """A module's names are read somewhere in the package, or are there for users or a test of the tools."""
+    for_others = {"__getattr__", "__dir__", "__all__", "KEYWORDS", *memoranda.__all__}
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in modules() if "testing" not in path.parts}
+    used = {name for tree in trees.values() for name in read(tree)}
+    unread = {
+        f"{path.relative_to(SOURCE).as_posix()}: {node}"
+        for path, tree in trees.items()
+        for node in defined(tree)
+        if node not in used | for_others
+    }
+    assert len(used) > len(trees)
+    assert unread == set()
+
+
 def test_public_names_are_there_and_no_more() -> None:
     """`__all__` is sorted and true, and importing the package loads nothing heavy."""
     assert list(memoranda.__all__) == sorted(memoranda.__all__)

@@ -67,18 +67,6 @@ class Provenance:
     verification: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """How often a record was shown and used; buffered and outside the ledger's chain."""
-
-    injected: int = 0
-    last_injected: str = ""
-    recalled: int = 0
-    last_recalled: str = ""
-    corroborated: int = 0
-    judged_useful: int = 0
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """One block of a curated file with its metadata.

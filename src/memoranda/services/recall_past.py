@@ -155,10 +155,6 @@ def _ranked(candidates: Sequence[Candidate], question: _Question) -> list[Ranked
     return ranking.supported(fuse(candidates, 0.0), question.query.grain)
 
 
-def _recorded(item: Candidate) -> tuple[str, str]:
-    return item.indexed.passage.record.recorded_at, item.indexed.passage.id
-
-
 def _hits(
     ranked: Sequence[Ranked], query: Query, locate: Callable[[Record, str], tuple[int, int] | None]
 ) -> Iterator[Hit]:
