@@ -27,6 +27,8 @@ TODAY = date(2026, 12, 1)
         ("Was geschah am 3. März 2023?", Named(3, 3, 2023)),
         ("Que s'est-il passé le 1er août ?", Named(8, 1)),
         ("¿Qué pasó el 8 de mayo de 2023?", Named(5, 8, 2023)),
+        ("Qu'est-il arrivé en mars ?", Named(3)),
+        ("on 3 mars", Named(3, 3)),
         ("2023年5月8日做了什么", Named(5, 8, 2023)),
         ("5月に何をしましたか", Named(5)),
     ],
@@ -57,6 +59,11 @@ def span(first: date, last: date) -> Named:
         ("last week", date(2026, 11, 23), date(2026, 11, 29)),
         ("last month", date(2026, 11, 1), date(2026, 11, 30)),
         ("上个月", date(2026, 11, 1), date(2026, 11, 30)),
+        ("Qu'avons-nous dit hier ?", date(2026, 11, 30), date(2026, 11, 30)),
+        ("hier", date(2026, 11, 30), date(2026, 11, 30)),
+        ("ayer por la tarde", date(2026, 11, 30), date(2026, 11, 30)),
+        ("我们昨天说了什么", date(2026, 11, 30), date(2026, 11, 30)),
+        ("Que faisait-il mardi ?", date(2026, 11, 24), date(2026, 11, 24)),
         ("last Tuesday", date(2026, 11, 24), date(2026, 11, 24)),
         ("am Montag", date(2026, 11, 30), date(2026, 11, 30)),
         ("星期五", date(2026, 11, 27), date(2026, 11, 27)),
@@ -70,7 +77,21 @@ def test_spans_and_what_counts_from_today(question: str, first: date, last: date
 
 
 @pytest.mark.parametrize(
-    "question", ["What may she do?", "He marches on.", "Maybe.", "call 555-2022-05x", "13月", "", "may I?"]
+    "question",
+    [
+        "What may she do?",
+        "He marches on.",
+        "Maybe.",
+        "call 555-2022-05x",
+        "13月",
+        "",
+        "may I?",
+        "Who is the favourite player in the hierarchy?",
+        "Ahoy, captain!",
+        "Was ist hier passiert?",
+        "What do we know about Mars?",
+        "Who did we meet at Mardi Gras?",
+    ],
 )
 def test_what_names_no_day(question: str) -> None:
     """Words that only look like months, numbers that are none; a date that follows them is found."""

@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from memoranda.domain.languages import language_of
+from memoranda.domain.scripts import fold
+
 MAX_QUESTION = 1_000
 """Characters of a question that are looked at for days."""
 
@@ -37,11 +40,14 @@ _NEAR = {
     0: "today|heute|aujourd'hui|hoy|今天|今日", 1: "yesterday|gestern|hier|ayer|昨天|昨日",
     2: "the day before yesterday|vorgestern|avant-hier|anteayer|前天|一昨日|おととい",
 }  # fmt: skip
+_OF_ONE = {"hier": "french", "mars": "french", "mardi": "french"}
+"""Words of one language that say something else in others: German *hier*, the planet Mars, Mardi Gras."""
 _UNITS = {1: "days?|tage?n?|jours?|días?|天|日", 7: "weeks?|wochen?|semaines?|semanas?|周|週間|週|星期",
           30: "months?|monate?n?|mois|meses|mes|个月|か月|ヶ月",
           365: "years?|jahre?n?|ans?|années?|años?|年"}  # fmt: skip
 
 _MONTH = "|".join(f"(?P<m{number}>{names})" for number, names in enumerate(_MONTHS, 1))
+_HAN_LETTERS = r"\u3040-\u30ff\u3400-\u9fff"
 _AFTER, _BEFORE = r"(?:st|nd|rd|th|er|\.)?", r"(?:st|nd|rd|th|er|\.)?(?: of| de)?"
 _NAMED = re.compile(
     rf"(?:(?<!\d)(?P<d1>\d{{1,2}}){_BEFORE}\s+)?\b(?:{_MONTH})\b(?:\s+(?P<d2>\d{{1,2}}){_AFTER}(?!\d))?"
@@ -52,7 +58,8 @@ _HAN = re.compile(r"(?:(?P<y>(?:19|20)\d\d)年)?(?P<m>\d{1,2})月(?:(?P<d>\d{1,2
 _MAY_DAY = re.compile(r"(?:\b(?:in|of|on|since|until|before|after|last|next|this|during|early|late|mid) |\d[a-z.]* )$")
 _WEEKDAY = re.compile("|".join(rf"\b(?P<w{number}>{names})\b" for number, names in enumerate(_WEEKDAYS)))
 _HAN_WEEKDAY = re.compile(r"(?:星期|周|礼拜)([一二三四五六日天])|([月火水木金土日])曜")
-_RELATIVE = re.compile("|".join(rf"(?P<n{days}>{words})" for days, words in sorted(_NEAR.items(), reverse=True)))
+_NEAR_WORD = "|".join(f"(?P<n{days}>{words})" for days, words in sorted(_NEAR.items(), reverse=True))
+_RELATIVE = re.compile(rf"(?<![^\W{_HAN_LETTERS}])(?:{_NEAR_WORD})(?![^\W{_HAN_LETTERS}])")
 _COUNT = rf"(?P<n>\d{{1,3}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))})"
 _UNIT = "|".join(f"(?P<u{days}>{words})" for days, words in _UNITS.items())
 _AGO = re.compile(rf"\b{_COUNT}\s*(?:{_UNIT})\s+ago\b")
@@ -94,20 +101,27 @@ class Named:
 def days_asked(question: str, today: date | None = None) -> tuple[Named, ...]:
     """Return the days that a question names; those that count from now need `today`."""
     text = question[:MAX_QUESTION].lower()
-    named = [*_dates(text)]
+    language = language_of(re.findall(r"\w+", fold(text)))
+    named = [*_dates(text, language)]
     if len(named) > 1 and _BETWEEN.search(text):
         named = [*_spans(named, today)] or named
     if today is not None:
-        named += _counted(text, today)
+        named += _counted(text, language, today)
     return tuple(named)
 
 
-def _dates(text: str) -> Iterator[Named]:
+def _is_meant(word: str, language: str) -> bool:
+    return language in ("", _OF_ONE.get(word, language))
+
+
+def _dates(text: str, language: str) -> Iterator[Named]:
     for found in _NAMED.finditer(text):
         month = next(number for number in range(1, 13) if found[f"m{number}"])
         day, year = int(found["d1"] or found["d2"] or 0), int(found["y"] or 0)
         start = next(found.start(f"m{number}") for number in range(1, 13) if found[f"m{number}"])
-        if found[f"m{month}"] == "may" and not (day or year or _MAY_DAY.search(text[:start])):
+        word = found[f"m{month}"]
+        doubtful = not _MAY_DAY.search(text[:start]) if word == "may" else not _is_meant(word, language)
+        if doubtful and not (day or year):
             continue
         yield Named(month=month, day=day, year=year)
     for form in (_ISO, _HAN):
@@ -131,11 +145,12 @@ def _spans(named: list[Named], today: date | None) -> Iterator[Named]:
     yield Named(first=min(low, high).toordinal(), last=max(low, high).toordinal())
 
 
-def _counted(text: str, today: date) -> Iterator[Named]:
+def _counted(text: str, language: str, today: date) -> Iterator[Named]:
     """Yield what counts from today."""
     for found in _RELATIVE.finditer(text):
         days = next(days for days in _NEAR if found[f"n{days}"])
-        yield _span(today - timedelta(days), 0)
+        if _is_meant(found[0], language):
+            yield _span(today - timedelta(days), 0)
     for form in (_AGO, _AGO_BEFORE, _AGO_HAN):
         for found in form.finditer(text):
             unit = next(days for days in _UNITS if found[f"u{days}"])
@@ -145,7 +160,8 @@ def _counted(text: str, today: date) -> Iterator[Named]:
     for found in _LAST.finditer(text):
         week = found["u7"] or found["s7"]
         yield _last_week(today) if week else _last_month(today)
-    weekdays = [*(int((found.lastgroup or "w0")[1:]) for found in _WEEKDAY.finditer(text)), *_han_weekdays(text)]
+    latin = (found for found in _WEEKDAY.finditer(text) if _is_meant(found[0], language))
+    weekdays = [*(int((found.lastgroup or "w0")[1:]) for found in latin), *_han_weekdays(text)]
     for weekday in weekdays:
         yield _span(today - timedelta((today.weekday() - weekday - 1) % 7 + 1), 0)
 
