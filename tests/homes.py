@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import memoranda
 from memoranda.memory import Agent, Memory
+from memoranda.ports.model import LanguageModel
 
 KEYWORDS_ONLY: Mapping[str, object] = {"memory.provider": "none"}
 
 
 @contextmanager
-def home(folder: Path, **settings: object) -> Iterator[Memory]:
-    """Open a home without an embedder; settings are given with `__` for dots."""
+def home(folder: Path, **settings: Any) -> Iterator[Memory]:
+    """Open a home without an embedder; settings are given with `__` for dots, and a language `model` as it is."""
+    model: LanguageModel | None = settings.pop("model", None)
     named = {key.replace("__", "."): value for key, value in settings.items()}
-    with memoranda.open(folder, settings={**KEYWORDS_ONLY, **named}) as memory:
+    with memoranda.open(folder, settings={**KEYWORDS_ONLY, **named}, model=model) as memory:
         yield memory
 
 

@@ -25,10 +25,12 @@ from memoranda.adapters.system import SystemClock, TimeOrderedIds
 from memoranda.adapters.system.zone import UserZone
 from memoranda.config import Config, load
 from memoranda.domain.fingerprint import KEY_BYTES, Fingerprints
-from memoranda.domain.settings import EmbedderSettings
-from memoranda.errors import IntegrityError
+from memoranda.domain.settings import EmbedderSettings, ModelSettings
+from memoranda.errors import ConfigurationError, IntegrityError
 from memoranda.memory import Memory, Parts
 from memoranda.ports import Embedder
+from memoranda.ports.model import LanguageModel
+from memoranda.services.jobs.rerank import Scores
 from memoranda.services.stores import Stores
 
 DEFAULT_HOME = "~/.memoranda"
@@ -44,11 +46,12 @@ def open_home(
     *,
     settings: Mapping[str, object] | None = None,
     embedder: Embedder | None = None,
+    model: LanguageModel | None = None,
 ) -> Memory:
     """Open a home, made where absent; nothing is read or synced yet.
 
     `settings` override file and environment, for example `{"memory.provider": "none"}`. An `embedder` instance takes
-    the place of the configured address.
+    the place of the configured address, and so does a `model` for jobs and chat.
 
     Raises:
         ConfigurationError: a setting is wrong.
@@ -78,6 +81,8 @@ def open_home(
         config=config,
         embedders=embedders,
         cache=cache,
+        models=ConfiguredModel(config.llm, model),
+        scores=Scores(),
         watcher=FileWatcher(),
         sweeper=RawSweep(folder),
         archives=ZipArchives(),
@@ -199,6 +204,34 @@ class ConfiguredEmbedder:
     def _open_one(self, address: str, settings: EmbedderSettings) -> Embedder | None:
         opened = registry.open_embedder(address, settings)
         return _weighted(opened, self.config) if opened else None
+
+
+@dataclass(slots=True)
+class ConfiguredModel:
+    """The language model that the settings name; opened at its first use."""
+
+    settings: ModelSettings
+    given: LanguageModel | None = None
+    _opened: LanguageModel | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def name(self) -> str:
+        """Address in use, "" where there is none."""
+        return self.given.name if self.given is not None else self.settings.model
+
+    def open(self) -> LanguageModel:
+        """Return the model. Raises ConfigurationError where none is set, MissingExtra without the extra `llm`."""
+        with self._lock:
+            if self.given is not None:
+                return self.given
+            if not self.settings.model:
+                raise ConfigurationError("no language model is set: set llm.model, such as ollama:llama3.2")
+            if self._opened is None:
+                from memoranda.adapters.models.providers import open_model  # noqa: PLC0415 - few verbs need it
+
+                self._opened = open_model(self.settings)
+            return self._opened
 
 
 def _addresses(config: Config) -> tuple[str, ...]:

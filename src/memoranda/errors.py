@@ -11,7 +11,11 @@ MemorandaError
 ├── IntegrityError          stored data is not what it was; run `memoranda verify`
 ├── BackendError            a file system, database or model failed; retry or look at the machine
 │   ├── Busy                another process holds what is needed; retry
-│   └── TooLate             there was no answer in time
+│   ├── TooLate             there was no answer in time
+│   └── ModelFailed         a language model did not answer
+│       ├── Truncated       its answer was cut off at the limit of its length
+│       ├── Unparsable      its answer is not of the form that was asked for
+│       └── BudgetSpent     the day's tokens for jobs are used up; it was not asked
 ├── MissingExtra            an optional dependency is not installed
 └── ConfigurationError      a setting is wrong
 
@@ -103,6 +107,37 @@ class TooLate(BackendError):  # noqa: N818
     """Raised when recall did not answer in time and the settings say that the turn fails then."""
 
     code = "too_late"
+
+
+class ModelFailed(BackendError):  # noqa: N818
+    """Raised when a language model gives no answer that can be used; nothing was written because of it.
+
+    `input_tokens` and `output_tokens` are what it used all the same, as far as it said.
+    """
+
+    code = "model_failed"
+
+    def __init__(self, message: str, *, input_tokens: int = 0, output_tokens: int = 0) -> None:
+        super().__init__(message)
+        self.input_tokens, self.output_tokens = input_tokens, output_tokens
+
+
+class Truncated(ModelFailed):
+    """Raised when a model's answer was cut off at the limit of its length."""
+
+    code = "model_truncated"
+
+
+class Unparsable(ModelFailed):
+    """Raised when a model's answer is not of the form that was asked for, after one request to mend it."""
+
+    code = "model_unparsable"
+
+
+class BudgetSpent(ModelFailed):
+    """Raised when the day's tokens for jobs are used up; the model was not asked."""
+
+    code = "budget_spent"
 
 
 class MissingExtra(MemorandaError):  # noqa: N818

@@ -20,7 +20,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "reference"
 VERBS = {
     "init", "status", "doctor", "save", "search", "get", "delete", "history", "blame", "log", "undo", "diff",
     "checkpoints", "sync", "reindex", "watch", "verify", "config list", "config get", "mcp", "serve",
-    "update", "forget",
+    "update", "forget", "dream run", "dream list", "dream show", "dream undo", "pin", "unpin",
     "review list", "review show", "review diff", "review approve", "review reject", "proposals", "adopt", "retier",
     "operator set", "operator status", "session list", "session open", "session tool-result", "session reset",
     "session close", "session say", "session messages", "session compact", "erase", "export", "import",

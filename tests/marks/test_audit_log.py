@@ -12,8 +12,9 @@ import pytest
 from memoranda.domain.outcome import Saved
 from memoranda.domain.record import Details, Trust
 from memoranda.errors import Denied, MemorandaError
-from memoranda.memory import Memory
+from memoranda.memory import Agent, Memory
 from tests.homes import home, write
+from tests.scripted import Scripted, operations
 
 TAKEN_BACK = ("batch.discarded",)
 """Kinds that only a crash or a person's edit in the same instant makes; the fault tests hold them."""
@@ -25,7 +26,14 @@ def kinds(memory: Memory) -> list[str]:
     return [event.kind for event in reversed(found)]
 
 
-def everything(memory: Memory, folder: Path) -> None:
+def operator_made(person: Agent) -> str:
+    """Return the id of a new record of a person."""
+    item = person.save("A fact that contradicts.", file="memory/c.md").items[0]
+    assert isinstance(item, Saved)
+    return item.record_ids[0]
+
+
+def everything(memory: Memory, folder: Path, model: Scripted) -> None:
     """Do each thing that changes memory once."""
     agent, person = memory.agent("main"), memory.person("main")
     operator = memory.operator(at_terminal=True)
@@ -58,6 +66,11 @@ def everything(memory: Memory, folder: Path) -> None:
     assert isinstance(own, Saved)
     operator.retier(own.record_ids[0], Trust.AGENT_VERIFIED, evidence=proof.record_ids)
     operator.adopt(own.record_ids[0])
+    a, b = proof.record_ids[0], operator_made(person)
+    person.pin(a)
+    person.pin(a, pinned=False)
+    model.script = [operations({"op": "contradiction", "ids": [a, b]}, {"op": "retire", "ids": [b]})]
+    person.undo_run(person.dream().id)
     memory.set_operator("correct horse", at_terminal=True)
     with pytest.raises(Denied):
         memory.operator("wrong horse")
@@ -65,8 +78,9 @@ def everything(memory: Memory, folder: Path) -> None:
 
 def test_every_kind_of_event_has_a_producer(tmp_path: Path) -> None:
     """Doing everything once makes every documented kind but those of erasure, pruning and crashes, and no other."""
-    with home(tmp_path) as memory:
-        everything(memory, tmp_path)
+    model = Scripted([{}])
+    with home(tmp_path, model=model) as memory:
+        everything(memory, tmp_path, model)
         page = (Path(__file__).parents[2] / "docs/format.md").read_text(encoding="utf-8")
         documented = {
             line.split("`")[1] for line in page.splitlines() if line.startswith("| `") and "." in line.split("`")[1]
@@ -83,7 +97,7 @@ def test_every_kind_of_event_has_a_producer(tmp_path: Path) -> None:
 
 
 EVENT_FAMILIES = {
-    "batch", "checkpoints", "erase", "memory", "operator", "proposal", "record", "session", "tombstone",
+    "batch", "checkpoints", "erase", "job", "memory", "operator", "proposal", "record", "session", "tombstone",
 }  # fmt: skip
 
 
@@ -132,8 +146,9 @@ def test_refusals_are_events_without_content(tmp_path: Path) -> None:
 @pytest.mark.parametrize("column", ["at", "principal", "kind", "scope", "subject", "payload", "prev_hash", "hash"])
 def test_tampering_is_located(tmp_path: Path, column: str) -> None:
     """One changed value in one event is named by its number; the untouched ledger is clean."""
-    with home(tmp_path) as memory:
-        everything(memory, tmp_path)
+    model = Scripted([{}])
+    with home(tmp_path, model=model) as memory:
+        everything(memory, tmp_path, model)
         assert memory.verify().problems == ()
     with closing(apsw.Connection(str(tmp_path / ".state/ledger.db"))) as ledger:
         ledger.execute(f"UPDATE events SET {column}=replace({column}, substr({column}, 1, 1), '~') WHERE seq=5")  # noqa: S608 - a parameter of this test

@@ -13,6 +13,7 @@ from memoranda.errors import MemorandaError
 from memoranda.interfaces import tools
 from memoranda.memory import Agent, Job, Memory, Session
 from tests.homes import home
+from tests.scripted import Scripted
 
 SECRET = "The aardvark sleeps in locker nine."
 TWINS = ("ann", "anna", "an", "ann-1", "ann_", "annb")
@@ -38,17 +39,19 @@ READS: dict[str, Read] = {
     "injections": lambda agent, _: agent.injections(),
     "blocks": lambda agent, _: agent.blocks(),
     "context": lambda agent, _: agent.context("aardvark locker"),
+    "runs": lambda agent, _: agent.runs(),
+    "run": lambda agent, known: agent.run(known["run"]),
 }
 """Every public method that reads memory, and how it is asked for what belongs to another."""
 
 WRITES = {
     "save", "delete", "remember", "update", "remove", "propose_to_team", "restore", "undo", "confirm_forget",
-    "session", "core_append", "core_replace", "core_set",
+    "session", "core_append", "core_replace", "core_set", "pin", "dream", "undo_run",
 }  # fmt: skip
 OF_A_SESSION = {
     "begin", "tool_result", "receive", "reset", "close", "say", "user", "assistant", "tool_call", "note", "refresh",
     "checkpoint", "compact", "new", "state_get", "state_set", "state_delete", "state_list", "state_clear", "messages",
-    "is_open_to_memory",
+    "is_open_to_memory", "extract",
 }  # fmt: skip
 FACTS = {"scope", "id", "key", "state", "tainted", "audience", "viewer"}
 
@@ -81,14 +84,20 @@ def prepared(memory: Memory) -> dict[str, str]:
     mine = memory.person("ann").save("A person's aardvark.", file="memory/person.md").items[0]
     assert isinstance(mine, Saved)
     ann.remove(mine.record_ids[0])
-    return {"record": item.record_ids[0], "checkpoint": ann.checkpoints(limit=9)[-1].id, "turn": turn.record_id}
+    run = ann.dream(dry_run=True)
+    return {
+        "record": item.record_ids[0],
+        "checkpoint": ann.checkpoints(limit=9)[-1].id,
+        "turn": turn.record_id,
+        "run": run.id,
+    }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READS)
 def test_no_read_path_crosses_scopes(tmp_path: Path, name: str) -> None:
     """Asked by each look-alike, no read shows a word of ann's memory; asked by ann it does."""
-    with home(tmp_path) as memory:
+    with home(tmp_path, model=Scripted([{"operations": []}])) as memory:
         known = prepared(memory)
         own = repr(READS[name](memory.agent("ann"), known))
         assert (
@@ -112,7 +121,7 @@ def test_no_read_path_crosses_scopes(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("tool", [tool.name for tool in tools.TOOLS])
 def test_no_tool_crosses_scopes(tmp_path: Path, tool: str) -> None:
     """Through the tool table, with ids of another's records, nothing of it comes back and nothing of it changes."""
-    with home(tmp_path) as memory:
+    with home(tmp_path, model=Scripted([{"operations": []}])) as memory:
         known = prepared(memory)
         before = (tmp_path / "agents/ann/memory/notes.md").read_bytes()
         arguments: dict[str, dict[str, object]] = {
@@ -148,7 +157,7 @@ def test_no_tool_crosses_scopes(tmp_path: Path, tool: str) -> None:
 
 def test_unknown_and_foreign_ids_look_alike(tmp_path: Path) -> None:
     """An id that nobody has and one that belongs to another give the same error, word for word; one's own works."""
-    with home(tmp_path) as memory:
+    with home(tmp_path, model=Scripted([{"operations": []}])) as memory:
         known = prepared(memory)
         other = memory.agent("bob")
         for name, ident, unknown in (

@@ -24,7 +24,8 @@ from memoranda.adapters.sqlite.index import OPEN_INDEXES
 from memoranda.adapters.sqlite.ledger import SALT_BYTES
 from memoranda.adapters.sqlite.ledger_schema import MIGRATIONS
 from memoranda.adapters.sqlite.objects import KEYFRAME
-from memoranda.config import PREFIX, SETTINGS, Setting
+from memoranda.config import PREFIX
+from memoranda.config.settings import SETTINGS, Setting
 from memoranda.domain.passage import PASSAGE_WORDS
 from memoranda.domain.policy import MAX_WRITE_BYTES
 from memoranda.domain.reconcile import EDIT_SIMILARITY

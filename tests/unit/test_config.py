@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.config import SETTINGS, Config, load
+from memoranda.config import Config, load
+from memoranda.config.settings import SETTINGS
 from memoranda.errors import ConfigurationError
 
 

@@ -7,7 +7,8 @@ from typing import Literal
 
 CheckpointReason = Literal[
     "save", "replace", "delete", "restore", "undo", "edit", "conflict", "remember", "update", "forget", "propose",
-    "review", "retier", "adopt", "import", "erase", "block",
+    "review", "retier", "adopt", "import", "erase", "block", "dream",
+    "pin",
 ]  # fmt: skip
 
 

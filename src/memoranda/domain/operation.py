@@ -141,6 +141,14 @@ class Admit:
 
 
 @dataclass(frozen=True, slots=True)
+class Pin:
+    """Keep a record from being changed by background work, or let it go again; a person's to decide."""
+
+    record_id: str
+    pinned: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Reject:
     """Rule against what a quarantined or withheld record offers: its value is rejected for ever."""
 
@@ -173,7 +181,7 @@ Bound = ReplaceFile | DeleteFile | Restore | Cut | EditBlock
 """What takes something away from a file; where it waits, it is bound to the file that was read."""
 
 FileOperation = Append | ReplaceFile | Cut | DeleteFile | Restore | Observe | Create | EditBlock
-RecordOperation = Supersede | Remove | Retier | Adopt | Admit | Reject
+RecordOperation = Supersede | Remove | Retier | Adopt | Admit | Reject | Pin
 Operation = FileOperation | RecordOperation | Carry
 
 MAX_OPERATIONS = 1_024
@@ -189,6 +197,10 @@ def check_operation(operation: Operation) -> None:
 Door = Literal["trusted", "review", "session", "tainted"]
 """How a change that sync found in a file is taken: as a person's; withheld until approved (`external_edits`); found
 while a session of that very agent was open; or while such a session was tainted."""
+
+
+Asks = Literal["", "unsure", "dream", "similar", "replace"]
+"""Why a whole batch waits for a person; "" where it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,8 +222,8 @@ class Batch:
     """Operations by one author in one scope; each sees the effect of those before it.
 
     `door` matters for what sync found only. `proposes` makes a proposal of a change that the author may not make
-    directly; of an `unsure` one all operations together become one that a person confirms. `origin` and `decision`
-    belong to a review.
+    directly; where it `asks`, all operations together become one that a person confirms: `unsure` a removal, `dream`,
+    `similar` and `replace` what a job would change or add. `origin` and `decision` belong to a review.
     """
 
     author: Principal
@@ -221,6 +233,6 @@ class Batch:
     provenance: Provenance = field(default_factory=Provenance)
     door: Door = "trusted"
     proposes: bool = False
-    unsure: bool = False
+    asks: Asks = ""
     origin: Origin | None = None
     decision: Decision | None = None

@@ -14,6 +14,8 @@ a team; `forget`: a removal that is not sure; `external`: found in a file, withh
 
 ProposalState = Literal["pending", "approved", "rejected", "expired"]
 Verdict = Literal["approved", "rejected"]
+Ruling = Literal["approved", "rejected", "expired"]
+"""What ends a proposal: a verdict, or that it is taken back and lapses unharmed."""
 
 MAX_RATIONALE_BYTES = 400
 EXPIRES_AFTER_DAYS = {"change": 90, "team": 90, "forget": 7}
@@ -25,9 +27,11 @@ class Proposal:
     """Operations that wait.
 
     `scope` is where they would take effect. `reason` says why they wait (`tainted`, `llm_writes`, `near`, `removed`,
-    `waiting`, `trust`, `team`, `unsure`, `review`, `session`). `tainted` is that of the author's session when it was
-    proposed. `record_ids` are the quarantined or withheld records that hold what is offered. `content_hash` names what
-    a reviewer reads; a decision names it too. `successors` are the records that an approval made.
+    `waiting`, `trust`, `team`, `unsure`, `dream`, `similar`, `replace`, `review`,
+    `session`). `tainted` is that of the author's
+    session when it was proposed. `record_ids` are the quarantined or withheld records that hold what is offered.
+    `content_hash` names what a reviewer reads; a decision names it too. `successors` are the records that an approval
+    made.
     """
 
     id: str
@@ -56,10 +60,10 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """A person's ruling on a proposal. `content_hash` is what the person read."""
+    """What ends a proposal. `content_hash` is that of what the person read who ruled on it."""
 
     proposal_id: str
-    verdict: Verdict
+    verdict: Ruling
     by: Principal
     content_hash: str
     rationale: str = ""

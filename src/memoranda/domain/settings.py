@@ -57,3 +57,33 @@ class EmbedderSettings:
     batch_threshold: int = 50
     batch_wait_seconds: float = 10.0
     state: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """The model of jobs and chat: `provider:name`, "" for none. The key is never shown, not even in a traceback.
+
+    `daily_budget` counts tokens of a day, 0 for no limit.
+    """
+
+    model: str = ""
+    base_url: str = ""
+    api_key: str = field(default="", repr=False)
+    timeout_seconds: float = 120.0
+    daily_budget: int = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSettings:
+    """What jobs may do and when. `extract_interval` counts turns of the user, 0 for never.
+
+    `max_change` is the share of a scope's records that one dream may touch; where it `applies`, without a person.
+    """
+
+    reranks: bool = False
+    extract_interval: int = 5
+    dreams: bool = True
+    idle_seconds: float = 120.0
+    interval_seconds: float = 1_800.0
+    applies: bool = False
+    max_change: float = 0.05

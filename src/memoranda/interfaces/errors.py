@@ -13,6 +13,7 @@ from types import MappingProxyType
 from memoranda.domain.outcome import BatchOutcome, Conflicted, Refused
 from memoranda.errors import (
     BackendError,
+    BudgetSpent,
     Busy,
     ConfigurationError,
     Conflict,
@@ -22,10 +23,13 @@ from memoranda.errors import (
     MemorandaError,
     MissingExtra,
     MissingIdentity,
+    ModelFailed,
     NotFound,
     RemovalsNotAccepted,
     Ruled,
     TooLate,
+    Truncated,
+    Unparsable,
 )
 
 
@@ -81,6 +85,10 @@ TABLE: Mapping[type[MemorandaError], Answer] = MappingProxyType(
         BackendError: Answer(12, 502, -32050),
         Busy: Answer(13, 503, -32051),
         TooLate: Answer(17, 504, -32052),
+        ModelFailed: Answer(18, 502, -32053),
+        Truncated: Answer(19, 502, -32054),
+        Unparsable: Answer(20, 502, -32055),
+        BudgetSpent: Answer(21, 429, -32056),
         MissingExtra: Answer(14, 501, -32601),
         ConfigurationError: Answer(15, 500, -32060),
     }

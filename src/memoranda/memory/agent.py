@@ -23,13 +23,14 @@ from memoranda.domain.report import (
 )
 from memoranda.domain.session import Audience, SessionState
 from memoranda.domain.times import read_time
-from memoranda.errors import Conflict, InvalidInput
-from memoranda.memory.core import CoreMemory
+from memoranda.errors import ConfigurationError, Conflict, InvalidInput, MissingExtra
 from memoranda.memory.recollection import Recollection
 from memoranda.memory.recorder import Recorder
+from memoranda.memory.tending import Tending
 from memoranda.services import checkpoints, episodes, reading
 from memoranda.services import sync as sync_service
 from memoranda.services.context import Talk, assemble
+from memoranda.services.jobs.rerank import noted, rerank, widened
 from memoranda.services.recall import Turns, recall
 from memoranda.services.recall_past import Past
 from memoranda.services.visibility import hides, rejected
@@ -42,7 +43,7 @@ _UNUSED = "0" * 32
 """A nonce for looking only: no envelope that is used has it."""
 
 
-class Agent(Recorder, CoreMemory, Recollection):
+class Agent(Tending, Recorder, Recollection):
     """One caller in one agent's memory; identity and reach are fixed when it is made."""
 
     def session(self, key: str, *, audience: Audience = "private") -> Session:
@@ -125,11 +126,19 @@ class Agent(Recorder, CoreMemory, Recollection):
             token_budget=token_budget,
             strategy=strategy or config.search_merge_strategy,
         )
-        result = self._recall(query)
+        result = self._reranked(query) if config.jobs.reranks and query.text.strip() else self._recall(query)
         return replace(
             result,
             withheld=sum(stores.ledger.count(self.scope, status) for status in (Status.WITHHELD, Status.QUARANTINED)),
         )
+
+    def _reranked(self, query: Query) -> RecallResult:
+        """Let the model read the best hits again; where it fails they stay in their order and the trace says so."""
+        try:
+            desk = self._desk()
+        except (ConfigurationError, MissingExtra) as error:
+            return noted(self._recall(query), f"not reranked: {error}")
+        return rerank(desk, self._parts.scores, self.scope, query, self._recall(widened(query)))
 
     def _recall(self, query: Query) -> RecallResult:
         stores = self._parts.stores

@@ -11,6 +11,7 @@ from typing import Literal, Self
 
 from memoranda.config import Config
 from memoranda.domain.given import check_str
+from memoranda.domain.job import RunReport
 from memoranda.domain.report import (
     Finding,
     Progress,
@@ -39,6 +40,7 @@ from memoranda.services import indexing, scan, status, transcript_import, verify
 from memoranda.services import operator as operators
 from memoranda.services import sync as sync_service
 from memoranda.services.embedding import embed_pending
+from memoranda.services.jobs.due import due_dreams, due_sessions
 from memoranda.services.secret_text import redacted
 from memoranda.services.transcript_import import TranscriptReport
 
@@ -224,6 +226,21 @@ class Memory(Archives, AbstractContextManager["Memory"]):
             self._parts.stores, agent_scope(agent_id), data, key=key, run=check_id("run", run), form=form,
             policy=config.content_trust, settings=config.sessions, progress=progress,
         )  # fmt: skip
+
+    def tend(self) -> tuple[RunReport, ...]:
+        """Do what background work is due: note what open sessions taught, dream where an agent is silent.
+
+        Nothing is done where no model is set. What failed is in the reports. Raises as `Agent.dream`.
+        """
+        if not self._parts.models.name:
+            return ()
+        stores, settings = self._parts.stores, self.config.jobs
+        done = [
+            self.agent(state.scope.id).session(state.key, audience=state.audience).extract()
+            for state in list(due_sessions(stores, settings))
+        ]
+        done += [self.agent(scope.id).dream(asked=False) for scope in list(due_dreams(stores, settings))]
+        return tuple(done)
 
     def watch(
         self,

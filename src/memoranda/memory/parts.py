@@ -12,6 +12,8 @@ from memoranda.config import Config
 from memoranda.ports import Embedder, EmbeddingCache
 from memoranda.ports.archive import ArchiveFiles, ForeignKeys
 from memoranda.ports.erasure import Sweeper
+from memoranda.ports.model import LanguageModel
+from memoranda.services.jobs.rerank import Scores
 from memoranda.services.stores import Stores
 
 
@@ -34,6 +36,17 @@ class Embedders(Protocol):
         """Return the embedder, or None for keyword search only."""
 
 
+class Models(Protocol):
+    """The home's language model, opened at its first use."""
+
+    @property
+    def name(self) -> str:
+        """Return its address `provider:name`, "" where none is set."""
+
+    def open(self) -> LanguageModel:
+        """Return the model. Raises ConfigurationError where none is set, MissingExtra without the extra `llm`."""
+
+
 class Watcher(Protocol):
     """Watches a folder for changes."""
 
@@ -52,6 +65,8 @@ class Parts:
     config: Config
     embedders: Embedders
     cache: EmbeddingCache
+    models: Models
+    scores: Scores
     watcher: Watcher
     sweeper: Sweeper
     archives: ArchiveFiles

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from memoranda.domain.access import require
 from memoranda.domain.given import check_str
-from memoranda.domain.operation import Create, Remove, Supersede
+from memoranda.domain.operation import Create, Pin, Remove, Supersede
 from memoranda.domain.outcome import BatchOutcome, Refused
 from memoranda.domain.policy import LONG_TERM, NOTES
 from memoranda.domain.proposal import Proposal
@@ -47,6 +47,13 @@ class Recorder(Handle):
         operation = Remove(record_id, keep_value=keep_value)
         return self._found(self._commit(operation, "forget", "memory", proposes=True))
 
+    def pin(self, record_id: str, *, pinned: bool = True) -> BatchOutcome:
+        """Keep a record from every change by background work, or let it go again.
+
+        Raises NotFound as `update`. Refused for models.
+        """
+        return self._found(self._commit(Pin(record_id, pinned), "pin", "pin"))
+
     @staticmethod
     def _found(outcome: BatchOutcome) -> BatchOutcome:
         item = outcome.items[0]
@@ -79,7 +86,7 @@ class Recorder(Handle):
         stores = self._parts.stores
         result = forgetting.forget(
             stores, self._candidates, self.viewer.principal, self.scope, request,
-            provenance=self._provenance("memory_forget"), dry_run=dry_run, limit=limit,
+            provenance=self._provenance("memory_forget"), dry_run=dry_run, limit=limit, choose=self._chooser(),
         )  # fmt: skip
         places = reading.Places(stores)
         planned = []
@@ -89,6 +96,10 @@ class Recorder(Handle):
             lines = places.locate(record, text) if record and text is not None else None
             planned.append(replace(item, line_start=lines[0], line_end=lines[1]) if lines else item)
         return replace(result, planned=tuple(planned))
+
+    def _chooser(self) -> forgetting.Choose | None:
+        """Return who says which candidate is meant; None where no model is set."""
+        return None
 
     def _candidates(self, text: str, limit: int) -> Sequence[Hit]:
         """Find records of the own scope alone."""

@@ -14,12 +14,13 @@ from memoranda.domain.context import Context
 from memoranda.domain.conversation import Conversation, Message
 from memoranda.domain.episode import ROLES, Episode, EpisodeKind, Role, is_searchable, one_line
 from memoranda.domain.given import check_str
+from memoranda.domain.job import RunReport
 from memoranda.domain.operation import Batch
 from memoranda.domain.outcome import BatchOutcome, Duplicate, Saved
 from memoranda.domain.scope import Viewer
 from memoranda.domain.session import Audience, SessionState
 from memoranda.domain.times import read_time
-from memoranda.errors import BackendError, Busy, Denied, IntegrityError, InvalidInput
+from memoranda.errors import BackendError, Busy, Denied, IntegrityError, InvalidInput, MemorandaError
 from memoranda.memory.agent import Agent
 from memoranda.memory.parts import Parts
 from memoranda.services import context, episodes, opening, session_state, sessions, talking, transcripts
@@ -27,6 +28,7 @@ from memoranda.services.context import Talk
 from memoranda.services.episodes import Event
 from memoranda.services.erase import erasures
 from memoranda.services.inbound import defanged_if, is_memory_tool
+from memoranda.services.jobs.extract import extract
 
 KEEP_MESSAGES = 20
 
@@ -257,6 +259,7 @@ class Session(Agent):
         before may be recalled again.
         """
         check_str(summary=summary)
+        self._extract_quietly()
         with self._lock:
             settings = self._parts.config.sessions
             done = talking.compact(
@@ -267,12 +270,37 @@ class Session(Agent):
                 self._keep(self.state)
             return done is not None
 
+    def extract(self) -> RunReport:
+        """Let a model write down what this conversation taught since the last time; what failed is in the report.
+
+        Raises:
+            Denied: a group listens and memory is not used there.
+            ConfigurationError, MissingExtra: as `dream`.
+        """
+        self._guard()
+        report = extract(self._desk(), self._sight(), self._open_state())
+        self._embed_if_loaded(report.count("saved"))
+        return report
+
+    def _extract_quietly(self) -> None:
+        """Extract where a model is set; a failure is a warning and never breaks the conversation."""
+        if not self._parts.models.name or not self.is_open_to_memory or not self.state.is_open:
+            return
+        try:
+            report = self.extract()
+            said = "" if report.state in ("done", "skipped") else report.message
+        except MemorandaError as error:
+            said = str(error)
+        if said:
+            self.warnings = tuple(dict.fromkeys((*self.warnings, f"what this conversation taught waits: {said}")))
+
     def reset(self) -> str:
         """End this conversation and begin anew under the same key: what comes now has read nothing.
 
         What was written before stays as it was. Returns the path of the copy that was left for people, "" for none.
         Raises InvalidInput where the session has ended.
         """
+        self._extract_quietly()
         with self._lock:
             self._open_state()
             path = self._leave()
@@ -293,6 +321,7 @@ class Session(Agent):
 
     def close(self) -> str:
         """End the session; a second time changes nothing. Returns as `reset`."""
+        self._extract_quietly()
         with self._lock:
             path = self._leave() if self.state.is_open else ""
             sessions.close(self._parts.stores, self._session_id, author=self.viewer.principal)

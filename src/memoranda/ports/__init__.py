@@ -298,6 +298,9 @@ class Locks(Protocol):
     def hold(self, scope: Scope) -> AbstractContextManager[None]:
         """Hold the scope's lock; raises Busy where it is not free in time."""
 
+    def alone(self, work: str) -> AbstractContextManager[None]:
+        """Be the only one at a piece of work; raises Busy at once where another process or thread is at it."""
+
 
 class Ids(Protocol):
     """Makes identifiers that sort by time and say nothing of content."""

@@ -1,4 +1,7 @@
-"""Forgets on request, without a model: one confident match is removed, anything else becomes a preview that waits."""
+"""Forgets on request: one confident match is removed, anything else becomes a preview that waits for a person.
+
+A match is confident where the words are the same, or where a model chose one of the candidates.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,9 @@ MAX_CANDIDATES = 12
 PREVIEW_CHARS = 180
 _ASKING = re.compile(r"^\s*(?:please\s+)?(?:forget|delete|remove)(?:\s+that|\s+about)?\s*[:,]?\s+", re.IGNORECASE)
 
+Choose = Callable[[str, Sequence[Record]], str]
+"""Names the candidate that a request means, "" where that is not sure."""
+
 Search = Callable[[str, int], Sequence[Hit]]
 """Finds candidates in the caller's own scope; recall is the only search there is."""
 
@@ -33,10 +39,12 @@ def forget(
     provenance: Provenance,
     dry_run: bool = False,
     limit: int = 6,
+    choose: Choose | None = None,
 ) -> ForgetResult:
     """Remove the one record that the request names exactly; where that is not sure, change nothing and ask.
 
-    A record is named by its id, by its text, or by the same statement up to inflection and word order.
+    A record is named by its id, by its text, or by the same statement up to inflection and word order. Where none is,
+    `choose` may say which candidate is meant.
 
     Raises:
         InvalidInput: the request is blank, or `limit` is not 1 to 12.
@@ -55,6 +63,10 @@ def forget(
     found = chosen[:limit] or [record for hit in hits if (record := stores.ledger.record(hit.record_id))]
     if not found:
         return ForgetResult(dry_run=dry_run, rationale="nothing in this memory is like it; nothing was removed")
+    meant = _meant(stores, scope, found, choose, request) if choose and not chosen else None
+    if meant is not None:
+        reason = "the model chose it among the nearest"
+        return _certain(stores, author, scope, meant, reason, provenance, dry_run=dry_run)
     why = "several records say exactly this" if chosen else "no record says exactly this; these are the nearest"
     planned = tuple(_planned(stores, record, "exact" if chosen else "similar") for record in found)
     token = ""
@@ -82,6 +94,18 @@ def _near(stores: Stores, request: str, hits: Sequence[Hit]) -> list[Record]:
     keys = {stores.prints.near_key(text) for text in (request, _wording(request))} - {""}
     records = [stores.ledger.record(hit.record_id) for hit in hits]
     return [record for record in records if record is not None and record.near_key in keys]
+
+
+def _meant(stores: Stores, scope: Scope, candidates: Sequence[Record], choose: Choose, request: str) -> Record | None:
+    """Return the candidate that is meant, where it is still what was shown and the only one that says it."""
+    shown = {record.id: record for record in candidates}
+    ident = choose(request, candidates)
+    now = stores.ledger.record(ident) if ident in shown else None
+    if now is None or now.scope != scope or now.status is not Status.ACTIVE:
+        return None
+    if now.block_hash != shown[ident].block_hash or len(stores.ledger.active_with_value(scope, now.value_key)) != 1:
+        return None
+    return now
 
 
 def _planned(stores: Stores, record: Record, reason: str) -> PlannedForget:
@@ -122,6 +146,6 @@ def _certain(
 def _preview(stores: Stores, author: Principal, scope: Scope, records: Sequence[Record], provenance: Provenance) -> str:
     """Let the removal of these records wait for a person as one proposal; return its id."""
     operations = tuple(Remove(record.id, expected=record.block_hash) for record in records)
-    batch = Batch(author, scope, operations, "forget", provenance, unsure=True)
+    batch = Batch(author, scope, operations, "forget", provenance, asks="unsure")
     item = gateway.commit(stores, batch).items[0]
     return item.proposal_id if isinstance(item, Quarantined) else ""

@@ -29,19 +29,26 @@ from memoranda.domain.operation import (
     Retier,
     Supersede,
 )
-from memoranda.domain.outcome import BatchOutcome, Conflicted, FileChange, Outcome, Quarantined, Refused, Saved
+from memoranda.domain.outcome import (
+    BatchOutcome,
+    Conflicted,
+    FileChange,
+    Outcome,
+    Refused,
+)
 from memoranda.domain.policy import may_write, may_write_file, path_allowed, text_allowed
 from memoranda.domain.record import Details
-from memoranda.domain.scope import EXTERNAL, Principal, Scope, agent_scope
+from memoranda.domain.scope import EXTERNAL, Scope, agent_scope
 from memoranda.domain.session import sessions_named
 from memoranda.domain.withheld import placeholder_names
 from memoranda.errors import Conflict
 from memoranda.services import indexing, writing
 from memoranda.services.core_edit import shares_blocks
+from memoranda.services.holding import plan_asking, plan_held, proposed
 from memoranda.services.judging import Waits
 from memoranda.services.operations import apply
 from memoranda.services.plan import Plan
-from memoranda.services.quarantine import Held, created_by, released, set_aside, trial_of
+from memoranda.services.quarantine import Held, released, trial_of
 from memoranda.services.secret_text import name_words, secret_refused
 from memoranda.services.sessions import taint_of
 from memoranda.services.stores import Stores
@@ -156,9 +163,14 @@ def _may_begin(stores: Stores, batch: Batch) -> list[Outcome] | None:
 
 
 def _may_rule(stores: Stores, batch: Batch) -> bool:
-    """Whether the author may decide on a proposal: the operator on any, another person on a removal that was unsure."""
+    """Whether the author may decide on a proposal: the operator on any, another person on a removal that was unsure.
+
+    Any person may take back what a job has proposed: it lapses unharmed.
+    """
     if batch.author.kind == "operator":
         return True
+    if batch.decision is not None and batch.decision.verdict == "expired":
+        return batch.author.is_person
     proposal = stores.ledger.proposal(batch.decision.proposal_id) if batch.decision else None
     return batch.author.is_person and proposal is not None and proposal.kind == "forget"
 
@@ -274,19 +286,9 @@ def _observe_file(stores: Stores, scope: Scope, path: str) -> None:
 
 
 def _items(stores: Stores, plan: Plan, held: Held | None) -> list[Outcome]:
-    if plan.batch.unsure:
-        return _plan_unsure(stores, plan, tainted=held is not None and held.tainted)
-    return _plan_held(stores, plan, held) if held else _plan(stores, plan)
-
-
-def _plan_unsure(stores: Stores, plan: Plan, *, tainted: bool) -> list[Outcome]:
-    """Make one proposal of all operations, where each can be carried out by a person."""
-    trial = plan.copy_for(replace(plan.batch, author=Principal("operator")))
-    for operation in plan.batch.operations:
-        done = apply(stores, trial, operation)
-        if isinstance(done, Refused):
-            return [done]
-    return [set_aside(stores, plan, plan.batch.operations, (), Held("unsure", "forget", tainted))]
+    if plan.batch.asks:
+        return plan_asking(stores, plan, tainted=held is not None and held.tainted)
+    return plan_held(stores, plan, held) if held else _plan(stores, plan)
 
 
 def _plan(stores: Stores, plan: Plan) -> list[Outcome]:
@@ -297,38 +299,12 @@ def _plan(stores: Stores, plan: Plan) -> list[Outcome]:
         if isinstance(done, Waits):
             done = trial_of(stores, plan, operation, apply, Held(done.reason))
         elif isinstance(done, Refused) and done.rule == "trust" and plan.batch.proposes:
-            done = _proposed(stores, plan, operation, done, Held("trust", "change"))
+            done = proposed(stores, plan, operation, done, Held("trust", "change"))
         items.append(done)
         if isinstance(done, Refused | Conflicted):
             break
     if plan.batch.origin is not None:
         released(plan, stores)
-    return items
-
-
-def _proposed(stores: Stores, plan: Plan, operation: Operation, refused: Refused, held: Held) -> Outcome:
-    """Let a change that only a person may make wait for one; where it cannot be made at all, say what was refused."""
-    tried = trial_of(stores, plan, operation, apply, held, author=Principal("operator"))
-    keeps = isinstance(tried, Quarantined) or (isinstance(tried, Refused) and tried.rule == "tombstone")
-    return tried if keeps else refused
-
-
-def _plan_held(stores: Stores, plan: Plan, held: Held) -> list[Outcome]:
-    """Step 6: find out what every operation would do and let it wait; nothing of it reaches a file."""
-    trial = plan.copy_for(plan.batch)
-    items: list[Outcome] = []
-    for operation in plan.batch.operations:
-        before = len(trial.changes)
-        done = apply(stores, trial, operation)
-        if isinstance(done, Refused) and done.rule == "trust" and plan.batch.proposes:
-            done = _proposed(stores, plan, operation, done, replace(held, kind="change"))
-        elif isinstance(done, Saved):
-            created = created_by(trial.changes[before:])
-            plan.texts.update({record.block_hash: trial.texts[record.block_hash] for record in created})
-            done = set_aside(stores, plan, (operation,), created, held)
-        items.append(done if not isinstance(done, Waits) else Quarantined((), done.reason))
-        if isinstance(items[-1], Refused | Conflicted):
-            break
     return items
 
 

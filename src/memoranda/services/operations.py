@@ -20,6 +20,7 @@ from memoranda.domain.operation import (
     EditBlock,
     Observe,
     Operation,
+    Pin,
     Reject,
     Remove,
     ReplaceFile,
@@ -172,5 +173,6 @@ _EFFECTS: Mapping[type, Callable[..., Outcome | Waits]] = {
     Adopt: ruling.adopt,
     Admit: ruling.admit,
     Reject: ruling.reject,
+    Pin: ruling.pin,
     Carry: ruling.carry,
 }

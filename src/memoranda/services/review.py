@@ -255,6 +255,14 @@ def decide(
         return _ruled(gateway.commit(stores, replace(batch, decision=decision)), proposal)
 
 
+def withdraw(stores: Stores, person: Principal, proposal: Proposal) -> BatchOutcome:
+    """Take back a proposal that waits: it lapses unharmed, and nothing that it offers is rejected."""
+    decision = Decision(proposal_id=proposal.id, verdict="expired", by=person, content_hash=proposal.content_hash)
+    return gateway.commit(
+        stores, Batch(person, proposal.scope, (), "review", Provenance(tool="dream undo"), decision=decision)
+    )
+
+
 def _paths(stores: Stores, proposal: Proposal) -> list[str]:
     """The files that the proposal's records stand in: a person may have edited them since."""
     records = [stores.ledger.record(ident) for ident in proposal.record_ids]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from memoranda.domain.editing import remove
 from memoranda.domain.entry import Change
 from memoranda.domain.markdown import Document
-from memoranda.domain.operation import Admit, Adopt, Carry, Reject, Retier
+from memoranda.domain.operation import Admit, Adopt, Carry, Pin, Reject, Retier
 from memoranda.domain.outcome import Outcome, Refused, Saved
 from memoranda.domain.policy import trust_of
 from memoranda.domain.record import Provenance, Record, Status, Trust
@@ -65,6 +65,23 @@ def _refused_tier(author: Principal, record: Record, trust: Trust) -> Refused | 
     if record.capped and trust > max(CEILING, record.trust):
         return Refused("ceiling", "this record descends from something untrusted or quarantined; it cannot rise")
     return None
+
+
+def pin(stores: Stores, plan: Plan, operation: Pin) -> Outcome:
+    """Keep a record from background work, or let it go again: a person decides that."""
+    if not plan.actor.is_person:
+        return Refused("trust", "only a person pins a record")
+    record = stores.ledger.record(operation.record_id)
+    if record is None or record.scope != plan.batch.scope or record.status is not Status.ACTIVE:
+        return NOT_FOUND
+    if record.pinned == operation.pinned:
+        return Saved((record.id,))
+    return _changed(
+        plan,
+        "record.pinned" if operation.pinned else "record.unpinned",
+        record,
+        replace(record, pinned=operation.pinned),
+    )
 
 
 def _changed(plan: Plan, kind: str, record: Record, new: Record) -> Outcome:

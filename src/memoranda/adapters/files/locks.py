@@ -45,3 +45,18 @@ class FileLocks:
         finally:
             held.discard(name)
             lock.release()
+
+    @contextmanager
+    def alone(self, work: str) -> Iterator[None]:
+        """Be the only one at a piece of work, across threads and processes."""
+        lock = FileLock(self._folder / f"{work}.lock", timeout=0, mode=0o600)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise Busy(f"{work} is under way already") from error
+        except OSError as error:
+            raise BackendError(f"the lock of {work} cannot be taken: {error.strerror}") from error
+        try:
+            yield
+        finally:
+            lock.release()

@@ -70,7 +70,7 @@ class Replay:
                 self.tombstones.pop(subject, None)
             case "proposal.made" | "proposal.erased":
                 self.proposals[subject] = tuple(payload[name] for name in PROPOSAL)
-            case "proposal.approved" | "proposal.rejected":
+            case "proposal.approved" | "proposal.rejected" | "proposal.withdrawn":
                 self._change(self.proposals, PROPOSAL, subject, payload)
             case "session.opened" | "session.tainted" | "session.closed" | "session.erased":
                 self.sessions[subject] = tuple(payload[name] for name in SESSION if name != "settled")

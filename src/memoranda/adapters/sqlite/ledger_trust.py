@@ -33,6 +33,9 @@ _GOES_ON = "(expires_at='' OR expires_at>?)"
 """A proposal's time is not over; without a time none has lapsed."""
 
 
+_ENDINGS = {"expired": "withdrawn"}
+
+
 def stone_row(stone: Tombstone) -> tuple[str, ...]:
     """Return a tombstone's row in the order of STONE."""
     return tuple(str(getattr(stone, name)) for name in STONE)
@@ -364,5 +367,5 @@ class TrustWrites(TrustReads):
             (*map(str, payload.values()), decision.proposal_id),
         )
         payload["content_hash"] = decision.content_hash
-        kind = "proposal.approved" if decision.verdict == "approved" else "proposal.rejected"
+        kind = f"proposal.{_ENDINGS.get(decision.verdict, decision.verdict)}"
         self._event(db, entry.at, entry.author, kind, entry.scope, decision.proposal_id, payload)

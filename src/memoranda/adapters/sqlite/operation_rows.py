@@ -15,7 +15,7 @@ from memoranda.errors import IntegrityError
 _KINDS: dict[str, type[Any]] = {
     "append": ops.Append, "replace_file": ops.ReplaceFile, "cut": ops.Cut, "delete_file": ops.DeleteFile,
     "restore": ops.Restore, "create": ops.Create, "supersede": ops.Supersede, "remove": ops.Remove,
-    "retier": ops.Retier, "adopt": ops.Adopt, "admit": ops.Admit, "edit_block": ops.EditBlock,
+    "retier": ops.Retier, "adopt": ops.Adopt, "admit": ops.Admit, "pin": ops.Pin, "edit_block": ops.EditBlock,
 }  # fmt: skip
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _TEXTS = ("text", "body", "old")

@@ -43,6 +43,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     "forgetting": ("update", "forget"),
     "changes": ("history", "blame", "log", "undo", "diff", "checkpoints"),
     "reviewing": ("review", "proposals", "adopt", "retier"),
+    "dreaming": ("dream", "pin", "unpin"),
     "credential": ("operator",),
     "erasing": ("erase",),
     "archives": ("export", "import", "import-transcript"),

@@ -15,6 +15,10 @@ STOP_SECONDS = 10.0
 """How long a server waits at its end for the watcher to finish what it is writing."""
 
 
+TEND_SECONDS = 5.0
+"""How often a server looks whether background work is due."""
+
+
 def stopped_by_signals() -> threading.Event:
     """Return an event that Ctrl-C and SIGTERM set, for work in the main thread that ends by itself.
 
@@ -62,6 +66,35 @@ class Watcher:
             self._memory.watch(stop=self._stop, on_sync=_quiet, on_error=_warn)
         except MemorandaError as error:
             _warn(error)
+
+
+class Tender:
+    """A thread that does the background work with a model when it is due, for as long as the block it guards.
+
+    At its end it is waited for, a while: what it has begun is finished, or ends with the process.
+    """
+
+    def __init__(self, memory: Memory, *, every: float = TEND_SECONDS) -> None:
+        self._memory, self._every = memory, every
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="memoranda-tend", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(STOP_SECONDS)
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._every):
+            try:
+                for report in self._memory.tend():
+                    if report.state == "failed":
+                        logging.getLogger(__name__).warning("%s %s: %s", report.kind, report.id, report.message)
+            except MemorandaError as error:
+                _warn(error)
 
 
 def _quiet(_: SyncReport) -> None:

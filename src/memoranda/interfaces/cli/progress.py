@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -70,3 +71,29 @@ def _bars() -> Iterator[Progress]:
             bars.update(tasks[what], completed=done, total=total or None)  # type: ignore[arg-type]  # ids are ints
 
         yield progress
+
+
+@contextlib.contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Show that work of unknown length goes on: a spinner on a terminal, elsewhere a line every few seconds."""
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        from rich.console import Console  # noqa: PLC0415 - costs 90 ms, and only a terminal needs it
+
+        with Console(stderr=True).status(what):
+            yield
+        return
+    over, began = threading.Event(), time.monotonic()
+
+    def tell() -> None:
+        wait = FIRST_AFTER
+        while not over.wait(wait):
+            typer.echo(f"{what}: {time.monotonic() - began:.0f} s", err=True)
+            wait = EVERY
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()

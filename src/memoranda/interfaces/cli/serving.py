@@ -14,7 +14,7 @@ import typer
 import memoranda
 from memoranda.errors import ConfigurationError, Denied
 from memoranda.interfaces import tools
-from memoranda.interfaces.cli.background import Watcher
+from memoranda.interfaces.cli.background import Tender, Watcher
 from memoranda.interfaces.cli.pasting import http_configuration, stdio_configuration
 from memoranda.interfaces.cli.session import DEFAULT_AGENT
 from memoranda.interfaces.http import guard, server
@@ -54,7 +54,7 @@ def serve_http(memory: Memory, *, host: str | None, port: int | None, names: fro
 
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[None]:
-        with Watcher(memory):
+        with Watcher(memory), Tender(memory):
             async with endpoint.running():
                 yield
 

@@ -1,0 +1,108 @@
+"""Background work on an agent's memory with a language model, as handles offer it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from memoranda.domain.access import require
+from memoranda.domain.given import check_str
+from memoranda.domain.job import RunReport
+from memoranda.domain.query import Filters, Hit, Query
+from memoranda.domain.scope import Viewer
+from memoranda.errors import BackendError, Denied, IntegrityError
+from memoranda.memory.core import CoreMemory
+from memoranda.services import core_blocks, reading
+from memoranda.services.forget import Choose
+from memoranda.services.jobs import accounts
+from memoranda.services.jobs.choosing import Chooser
+from memoranda.services.jobs.dream import dream
+from memoranda.services.jobs.material import Sight
+from memoranda.services.jobs.run import Desk
+from memoranda.services.jobs.undoing import Undone, undo_run
+from memoranda.services.recall import recall
+
+
+class Tending(CoreMemory):
+    """A caller whose memory is tended by jobs; what they change is bound by what every model is bound by."""
+
+    def dream(self, *, asked: bool = True, dry_run: bool = False) -> RunReport:
+        """Consolidate this agent's memory now; what failed is in the report.
+
+        Unless `asked`, only where the agent's sessions are silent and the last dream was long enough ago. A `dry_run`
+        asks the model and changes nothing.
+
+        Raises:
+            ConfigurationError: no model is set (`llm.model`), or it cannot be used.
+            MissingExtra: the extra `llm` is not installed.
+        """
+        self._guard()
+        require(self.viewer, "agent.memory.write", self.scope)
+        report = dream(
+            self._desk(), self._sight(), self.scope, self._agent_id(), self._parts.config.jobs, asked=asked,
+            dry_run=dry_run,
+        )  # fmt: skip
+        self._embed_if_loaded(report.count("saved"))
+        return report
+
+    def runs(self, *, kind: str = "", limit: int = 20) -> tuple[RunReport, ...]:
+        """Return the newest runs of jobs in this memory, newest first."""
+        self._guard()
+        check_str(kind=kind)
+        return accounts.runs(self._parts.stores, self.scope, kind=kind, limit=limit)
+
+    def run(self, run_id: str) -> RunReport:
+        """Return one run, step by step. Raises NotFound."""
+        self._guard()
+        check_str(run_id=run_id)
+        return accounts.run(self._parts.stores, self.scope, run_id)
+
+    def undo_run(self, run_id: str) -> Undone:
+        """Take a whole run back: what it changed, what a person let take effect for it, and what still waits.
+
+        Raises:
+            Denied: a model asks; a person takes back what a job did.
+            NotFound: there is no such run here.
+        """
+        if not self.viewer.principal.is_person:
+            raise Denied("only a person takes back what a job did")
+        self.run(run_id)
+        return undo_run(self._parts.stores, self.viewer.principal, self.scope, run_id)
+
+    def _chooser(self) -> Choose | None:
+        """Return who says which candidate a request to forget means; None where no model is set."""
+        return Chooser(self._desk(), self.scope).choose if self._parts.models.name else None
+
+    def _desk(self) -> Desk:
+        llm = self._parts.config.llm
+        return Desk(
+            stores=self._parts.stores, model=self._parts.models.open(), budget=llm.daily_budget,
+            timeout=llm.timeout_seconds,
+        )  # fmt: skip
+
+    def _sight(self) -> Sight:
+        """Return what a job may look at: this scope's records, and the blocks of this agent."""
+        return Sight(
+            search=self._near, cosines=self._cosines,
+            blocks=partial(core_blocks.blocks, self._parts.stores, self._agent_id()),
+        )  # fmt: skip
+
+    def _near(self, text: str, limit: int) -> Sequence[Hit]:
+        """Find records of the own scope alone, without turns, however weak they are."""
+        parts, stores = self._parts, self._parts.stores
+        viewer = Viewer(self.viewer.principal, self.scope, frozenset({self.scope}))
+        query = Query(text=text, limit=limit, filters=Filters(sources=frozenset({"note"})), min_score=0.0)
+        return recall(
+            viewer, query, index=stores.index, embedder=parts.embedders.open(), clock_now=stores.clock.now,
+            locate=reading.Places(stores).locate,
+        ).hits  # fmt: skip
+
+    def _cosines(self, text: str, others: Sequence[str]) -> Sequence[float] | None:
+        embedder = self._parts.embedders.open()
+        if embedder is None:
+            return None
+        try:
+            vectors = embedder.embed_documents([text, *others])
+        except (BackendError, IntegrityError):
+            return None
+        return [float(value) for value in vectors[1:] @ vectors[0]]
