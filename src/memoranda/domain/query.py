@@ -177,7 +177,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """How an answer came about, for `--explain` and the panel. Times are milliseconds."""
+    """How an answer came about, for `--explain` and the panel. Times are milliseconds.
+
+    `gone` counts what was found and left out because its file no longer holds it.
+    """
 
     terms: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
@@ -189,6 +192,7 @@ class Trace:
     best_cosine: float | None = None
     best_coverage: float | None = None
     notes: tuple[str, ...] = ()
+    gone: int = 0
     milliseconds: tuple[tuple[str, float], ...] = ()
 
 

@@ -33,6 +33,7 @@ from memoranda.services.context import Talk, assemble
 from memoranda.services.jobs.rerank import noted, rerank, widened
 from memoranda.services.recall import Turns, recall
 from memoranda.services.recall_past import Past
+from memoranda.services.settling import settled
 from memoranda.services.visibility import hides, rejected
 
 if TYPE_CHECKING:
@@ -141,6 +142,9 @@ class Agent(Tending, Recorder, Recollection):
         return rerank(desk, self._parts.scores, self.scope, query, self._recall(widened(query)))
 
     def _recall(self, query: Query) -> RecallResult:
+        return settled(self._parts.stores, self.viewer.scopes, partial(self._recall_now, query))
+
+    def _recall_now(self, query: Query) -> RecallResult:
         stores = self._parts.stores
         return recall(
             self.viewer,

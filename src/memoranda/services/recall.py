@@ -159,6 +159,7 @@ def _trace(
         best_cosine=max((c.cosine for c in candidates if c.cosine is not None), default=None),
         best_coverage=max((c.coverage for c in candidates), default=None),
         notes=tuple(journal.notes),
+        gone=journal.gone,
         milliseconds=tuple(journal.times),
     )
 
@@ -248,6 +249,7 @@ def _hits(ranked: Sequence[Ranked], query: Query, finder: _Finder, journal: Jour
         seen.add(group)
         characters += len(passage.text)
         yield hit_of(item, lines)
+    journal.gone = gone
     if gone:
         journal.notes.append(f"{gone} left out: no longer in the file (`memoranda sync` takes note), or rejected since")
     if unfit:

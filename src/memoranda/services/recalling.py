@@ -25,6 +25,7 @@ class Journal:
 
     notes: list[str] = field(default_factory=list)
     times: list[tuple[str, float]] = field(default_factory=list)
+    gone: int = 0
     _last: float = field(default_factory=time.perf_counter)
 
     def step(self, name: str) -> None:
