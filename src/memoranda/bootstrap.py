@@ -22,6 +22,7 @@ from memoranda.adapters.sqlite.embedding_cache import SqliteEmbeddingCache
 from memoranda.adapters.sqlite.index import SqliteIndex
 from memoranda.adapters.sqlite.ledger import SqliteLedger
 from memoranda.adapters.system import SystemClock, TimeOrderedIds
+from memoranda.adapters.system.health import EndpointHealth
 from memoranda.adapters.system.zone import UserZone
 from memoranda.config import Config, load
 from memoranda.domain.fingerprint import KEY_BYTES, Fingerprints
@@ -111,6 +112,7 @@ def _stores(
         clock=SystemClock(),
         ids=TimeOrderedIds(),
         prints=prints,
+        health=EndpointHealth(config.ledger_endpoint) if config.ledger_endpoint else None,
         write_mode=config.agent_write_mode,
         llm_writes=config.llm_writes,
         external_edits=config.external_edits,

@@ -12,6 +12,7 @@ MemorandaError
 ├── BackendError            a file system, database or model failed; retry or look at the machine
 │   ├── Busy                another process holds what is needed; retry
 │   ├── TooLate             there was no answer in time
+│   ├── LedgerUnavailable   the endpoint of the operational ledger is not well; nothing was read or written
 │   └── ModelFailed         a language model did not answer
 │       ├── Truncated       its answer was cut off at the limit of its length
 │       ├── Unparsable      its answer is not of the form that was asked for
@@ -107,6 +108,12 @@ class TooLate(BackendError):  # noqa: N818
     """Raised when recall did not answer in time and the settings say that the turn fails then."""
 
     code = "too_late"
+
+
+class LedgerUnavailable(BackendError):  # noqa: N818
+    """Raised when the endpoint of the operational ledger is not well; nothing was read or written."""
+
+    code = "ledger_unavailable"
 
 
 class ModelFailed(BackendError):  # noqa: N818

@@ -24,7 +24,7 @@ SETTINGS = {"memory.provider": "none"}
 LEDGER, INDEX = Path(".state/ledger.db"), Path(".state/index/agent+main/index.db")
 LEDGER_TABLES = (
     "events", "event_salts", "records", "files", "checkpoints", "checkpoint_files", "objects",
-    "tombstones", "proposals", "proposal_records", "sessions")  # fmt: skip
+    "tombstones", "proposals", "proposal_records", "sessions", "assertions", "gates")  # fmt: skip
 INDEX_TABLES = ("current", "past", "vectors", "embedders", "postings", "word_vectors")
 WORDS = tuple(f"{table}_words_{part}" for table in ("current", "past") for part in ("data", "idx", "docsize", "config"))
 NOT_TRUTH = {
@@ -56,11 +56,22 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tainted.tool_result("web_fetch", "a page")
         assert isinstance(tainted.save("Said by a page.").items[0], Quarantined)
         tainted.close()
+        _ledger(memory)
         talk = memory.agent("main").session("talk")
         for number in range(3):
             talk.user(f"Said at dinner, number {number}.", speaker="Ann")
         assert memory.verify().clean
     return home
+
+
+def _ledger(memory: Memory) -> None:
+    agent, person = memory.agent("main"), memory.person("main")
+    for fact in ("The house is red.", "The house is blue."):
+        agent.conflicts_index("house", "colour", fact=fact, metadata={"seen": "twice"}, conflict=True)
+        person.conflicts_resolve("house", "colour", decision="blue", rationale="It was painted.")
+    agent.conflicts_index("house", "roof", conflict=True, conflict_reason="One says flat.")
+    waits = agent.gate("paint the house", "R3", entity="house", topic="colour", approver="application")
+    person.gate_approve(waits.id, rationale="It needs paint.")
 
 
 def _save_with_provenance(memory: Memory) -> None:

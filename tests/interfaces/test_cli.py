@@ -26,6 +26,8 @@ VERBS = {
     "session close", "session say", "session messages", "session compact", "erase", "export", "import",
     "import-transcript", "context", "timeframe", "injections", "blocks list", "blocks show", "blocks set",
     "blocks append", "blocks replace", "bench quality",
+    "conflicts list", "conflicts add", "conflicts resolve", "conflicts stores", "conflicts gate", "conflicts gates",
+    "conflicts approve", "conflicts deny",
 }  # fmt: skip
 
 

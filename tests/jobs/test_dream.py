@@ -168,8 +168,14 @@ def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
         assert {path: path.read_bytes() for path in tmp_path.rglob("*.md")} == before
         assert person.proposals() == ()
         assert person.log(kind="memory.conflict.signal") == ()
+        assert person.conflicts_query().conflicts == ()
         assert [step.outcome for step in person.dream().steps] == ["waits", "saved", "saved", "signalled"]
         assert len(person.log(kind="memory.conflict.signal")) == 1
+        (conflict,) = person.conflicts_query().conflicts
+        assert {side.record_id for side in conflict.sides} == {one, two}
+        undone = person.undo_run(person.runs(limit=1)[0].id)
+        assert undone.settled == (conflict.id,)
+        assert person.conflicts_query().conflicts == ()
 
 
 def test_it_takes_effect_where_the_settings_say_so_but_never_on_a_persons_text(tmp_path: Path) -> None:

@@ -71,9 +71,26 @@ def everything(memory: Memory, folder: Path, model: Scripted) -> None:
     person.pin(a, pinned=False)
     model.script = [operations({"op": "contradiction", "ids": [a, b]}, {"op": "retire", "ids": [b]})]
     person.undo_run(person.dream().id)
+    acted(memory)
     memory.set_operator("correct horse", at_terminal=True)
     with pytest.raises(Denied):
         memory.operator("wrong horse")
+
+
+def acted(memory: Memory) -> None:
+    """Do each thing once that the operational ledger and the gate note."""
+    agent, person = memory.agent("main"), memory.person("main")
+    agent.conflicts_index("house", "roof", fact="It is flat.", conflict=True)
+    agent.gate("Paint.", "R2", entity="house", topic="roof")
+    person.conflicts_resolve("house", "roof", decision="flat", rationale="It was looked at.")
+    agent.gate("Paint.", "R2")
+    first, second = (agent.gate("Sell.", "R3").id for _ in range(2))
+    with pytest.raises(Denied):
+        agent.gate_approve(first)
+    person.gate_approve(first)
+    person.gate_deny(second)
+    agent.gate("Build.", "R3", timeout=1e-6)
+    assert agent.gate_list() == ()
 
 
 def test_every_kind_of_event_has_a_producer(tmp_path: Path) -> None:
@@ -89,7 +106,8 @@ def test_every_kind_of_event_has_a_producer(tmp_path: Path) -> None:
         made = set(kinds(memory))
         elsewhere = {
             "checkpoints.pruned", "erase.begun", "erase.completed", "memory.erased", "record.erased",
-            "proposal.erased", "tombstone.erased", "session.erased", *TAKEN_BACK,
+            "proposal.erased", "tombstone.erased", "session.erased", "memory.assertion.dropped",
+            "memory.assertion.erased", "gate.erased", *TAKEN_BACK,
         }  # fmt: skip
         assert made <= documented
         assert documented - made == elsewhere
@@ -97,7 +115,7 @@ def test_every_kind_of_event_has_a_producer(tmp_path: Path) -> None:
 
 
 EVENT_FAMILIES = {
-    "batch", "checkpoints", "erase", "job", "memory", "operator", "proposal", "record", "session", "tombstone",
+    "batch", "checkpoints", "erase", "gate", "job", "memory", "operator", "proposal", "record", "session", "tombstone",
 }  # fmt: skip
 
 

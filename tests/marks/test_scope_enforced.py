@@ -19,6 +19,9 @@ SECRET = "The aardvark sleeps in locker nine."
 TWINS = ("ann", "anna", "an", "ann-1", "ann_", "annb")
 """Look-alikes of one another: prefixes, extensions, neighbours."""
 
+TWO_KEPT = "'knowledge_graph': 2"
+"""How many facts and contradictions ann keeps."""
+
 Read = Callable[[Agent, dict[str, str]], object]
 
 READS: dict[str, Read] = {
@@ -41,12 +44,17 @@ READS: dict[str, Read] = {
     "context": lambda agent, _: agent.context("aardvark locker"),
     "runs": lambda agent, _: agent.runs(),
     "run": lambda agent, known: agent.run(known["run"]),
+    "conflicts_query": lambda agent, _: agent.conflicts_query(query="aardvark"),
+    "conflicts_stores": lambda agent, _: agent.conflicts_stores(),
+    "gate_list": lambda agent, _: agent.gate_list(),
+    "gate_get": lambda agent, known: agent.gate_get(known["gate"]),
 }
 """Every public method that reads memory, and how it is asked for what belongs to another."""
 
 WRITES = {
     "save", "delete", "remember", "update", "remove", "propose_to_team", "restore", "undo", "confirm_forget",
-    "session", "core_append", "core_replace", "core_set", "pin", "dream", "undo_run",
+    "session", "core_append", "core_replace", "core_set", "pin", "dream", "undo_run", "conflicts_index",
+    "conflicts_resolve", "gate", "gate_approve", "gate_deny",
 }  # fmt: skip
 OF_A_SESSION = {
     "begin", "tool_result", "receive", "reset", "close", "say", "user", "assistant", "tool_call", "note", "refresh",
@@ -85,11 +93,14 @@ def prepared(memory: Memory) -> dict[str, str]:
     assert isinstance(mine, Saved)
     ann.remove(mine.record_ids[0])
     run = ann.dream(dry_run=True)
+    waits = ann.gate("Move the aardvark.", "R3")
+    ann.conflicts_index("aardvark", "locker", fact="It sleeps.", conflict=True)
     return {
         "record": item.record_ids[0],
         "checkpoint": ann.checkpoints(limit=9)[-1].id,
         "turn": turn.record_id,
         "run": run.id,
+        "gate": waits.id,
     }
 
 
@@ -104,6 +115,7 @@ def test_no_read_path_crosses_scopes(tmp_path: Path, name: str) -> None:
             "agent:ann" in own
             or "aardvark" in own
             or "morning" in own
+            or TWO_KEPT in own
             or own.startswith(("'cp_", "(Proposal(id='prp_", "[Injection("))
         ), name
         for twin in TWINS[1:]:
@@ -115,6 +127,7 @@ def test_no_read_path_crosses_scopes(tmp_path: Path, name: str) -> None:
             assert "aardvark" not in answer, twin
             assert "agent:ann'" not in answer.replace('"', "'"), twin
             assert known["record"] not in answer, twin
+            assert TWO_KEPT not in answer, twin
 
 
 @pytest.mark.slow
@@ -166,6 +179,7 @@ def test_unknown_and_foreign_ids_look_alike(tmp_path: Path) -> None:
             ("diff", known["checkpoint"], "cp_00000000000000000000000"),
             ("restore", known["checkpoint"], "cp_00000000000000000000000"),
             ("remove", known["record"], "rec_00000000000000000000000"[:26]),
+            ("gate_get", known["gate"], "gat_00000000000000000000000"[:26]),
         ):
             answers = []
             for asked in (ident, unknown):

@@ -363,7 +363,8 @@ def test_every_decision_is_listed() -> None:
 def test_no_page_holds_a_forbidden_word(page: Path) -> None:
     """No page holds a note to its author, a word of advertising or a path of somebody's machine."""
     assert _FORBIDDEN.search("to do: TODO")
-    assert [match[0] for match in _FORBIDDEN.finditer(text_of(page))] == []
+    text = text_of(page).replace("`todo`", "")  # the name of a store
+    assert [match[0] for match in _FORBIDDEN.finditer(text)] == []
 
 
 if __name__ == "__main__":

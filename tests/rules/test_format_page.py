@@ -15,12 +15,14 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "memoranda"
 FORMAT = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
 
-FAMILIES = ("batch", "checkpoints", "erase", "job", "operator", "proposal", "record", "session", "tombstone")
-SIGNALS = "memory.conflict."
+FAMILIES = (
+    "batch", "checkpoints", "erase", "gate", "job", "operator", "proposal", "record", "session", "tombstone",
+)  # fmt: skip
 """First words of event kinds; no other text of the source has this form."""
 
 _CODE = re.compile(r"`([^`\n]+)`")
-_EVENT = re.compile(r"[a-z]+\.[a-z_]+|memory\.conflict\.[a-z_]+")
+_LEDGER_EVENT = re.compile(r"memory\.(?:assertion|conflict)\.[a-z_]+")
+_EVENT = re.compile(rf"[a-z]+\.[a-z_]+|{_LEDGER_EVENT.pattern}")
 
 
 def ledger_tables() -> dict[str, set[str]]:
@@ -61,8 +63,8 @@ def emitted_kinds() -> set[str]:
             text = node.value if isinstance(node, ast.Constant) else None
             if isinstance(text, str) and _EVENT.fullmatch(text):
                 family = text.partition(".")[0]
-                is_event = family in FAMILIES or text == ERASED_EVENT or text.startswith(SIGNALS)
-                kinds.update([text] if is_event else [])
+                is_kind = family in FAMILIES or text == ERASED_EVENT or _LEDGER_EVENT.fullmatch(text)
+                kinds.update([text] if is_kind else [])
     return kinds
 
 

@@ -126,6 +126,8 @@ def test_one_door_for_writing() -> None:
     assert callers({"put", "clear"}) == rebuilding
     assert callers({"scrub", "compact"}) == {"services/erase.py"}
     assert callers({"put_session"}) == {"services/sessions.py"}
+    assert callers({"put_assertions", "settle"}) == {"services/conflicts.py"}
+    assert callers({"put_gate", "rule_gate"}) == {"services/gating.py"}
     assert callers({"put_vectors"}) == {"services/embedding.py"}
 
 

@@ -107,6 +107,15 @@ def test_server_and_key_come_from_outside_alone(tmp_path: Path, key: str) -> Non
     assert getattr(caller.embedding, key) == "https://mine"
 
 
+def test_the_ledger_s_endpoint_comes_from_outside_alone(tmp_path: Path) -> None:
+    """A file, which may come with a project, does not say which server is asked; the environment does."""
+    with pytest.raises(ConfigurationError, match="MEMORANDA_MEMORY_LEDGER_ENDPOINT"):
+        configured(tmp_path, '[memory.ledger]\nendpoint = "http://127.0.0.1:9"\n')
+    environ = {"MEMORANDA_MEMORY_LEDGER_ENDPOINT": "http://127.0.0.1:9"}
+    assert configured(tmp_path, environ=environ).ledger_endpoint == "http://127.0.0.1:9"
+    assert configured(tmp_path).ledger_endpoint == ""
+
+
 def test_keys_are_not_shown(tmp_path: Path) -> None:
     """Neither the list of settings nor a printed configuration holds a key; that there is one is seen."""
     config = configured(tmp_path, environ={"MEMORANDA_MEMORY_API_KEY": "very-secret", "OPENAI_API_KEY": "also-secret"})

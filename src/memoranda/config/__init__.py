@@ -54,6 +54,7 @@ class Config:
     provider: str
     backend: str
     qmd: QmdSettings
+    ledger_endpoint: str
     disable_rag: bool
     citations: str
     search_merge_strategy: Strategy
@@ -204,6 +205,7 @@ def _config(values: Mapping[str, object], tables: Mapping[str, object], listed: 
             max_results=int(str(values["memory.qmd.max_results"])),
             timeout=int(str(values["memory.qmd.timeout_ms"])) / 1_000,
         ),
+        ledger_endpoint=str(values["memory.ledger.endpoint"]),
         disable_rag=bool(values["memory.disable_rag"]),
         citations=str(values["memory.citations"]),
         search_merge_strategy=values["memory.search_merge_strategy"],  # type: ignore[arg-type]  # checked

@@ -65,6 +65,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("memory.qmd.command", "qmd", _text, "the command that runs QMD; from the environment alone", outside=True),
     Setting("memory.qmd.max_results", 20, _number(1, 100, whole=True), "notes that QMD is asked for"),
     Setting("memory.qmd.timeout_ms", 30_000, _number(100, 600_000, whole=True), "how long QMD may take"),
+    Setting("memory.ledger.endpoint", "", _text,
+            "server whose /v1/health must answer before the operational ledger is read or written; "
+            "from the environment alone; empty: none", outside=True),
     Setting("memory.disable_rag", False, _boolean, "true: keyword search only, no embedder is loaded"),
     Setting("memory.citations", "auto", _choice("auto", "on", "off"), "whether results carry citations"),
     Setting("memory.search_merge_strategy", "linear", _choice("linear", "rrf"), "how keyword and vector hits merge"),

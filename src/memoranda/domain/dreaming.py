@@ -29,7 +29,8 @@ SCHEMA = form(
         "op": {"type": "string", "enum": list(DEEDS)},
         "ids": {"type": "array", "items": {"type": "string"}},
         "text": {"type": "string"}, "block": {"type": "string"}, "path": {"type": "string"},
-        "trust": {"type": "string"}, "why": {"type": "string"},
+        "trust": {"type": "string"}, "why": {"type": "string"}, "entity": {"type": "string"},
+        "topic": {"type": "string"},
     },
     required=("op",),
 )  # fmt: skip
@@ -46,6 +47,8 @@ class Dreamt:
     path: str = ""
     trust: Trust | None = None
     why: str = ""
+    entity: str = ""
+    topic: str = ""
 
     @property
     def touches(self) -> bool:
@@ -71,7 +74,7 @@ def read_dreamt(item: Mapping[str, object]) -> Dreamt:
         raise Misread("retier needs a trust")
     return Dreamt(
         deed=deed, ids=ids, text=text, block=text_of(item, "block"), path=text_of(item, "path"), trust=trust,
-        why=text_of(item, "why"),
+        why=text_of(item, "why"), entity=text_of(item, "entity"), topic=text_of(item, "topic"),
     )  # fmt: skip
 
 

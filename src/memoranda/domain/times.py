@@ -41,3 +41,8 @@ def read_time(text: str, rules: tzinfo | None = UTC) -> str:
         return stamp(moment if moment.tzinfo else moment.replace(tzinfo=rules))
     except (OverflowError, ValueError, OSError):
         raise InvalidInput(f"{text[:40]!r} cannot be reckoned in UTC: use the years 1 to 9999") from None
+
+
+def seconds_after(at: str, seconds: float) -> str:
+    """Return the time so many seconds after `at`."""
+    return stamp(datetime.fromisoformat(at) + timedelta(seconds=seconds))

@@ -20,7 +20,7 @@ KEYWORDS = frozenset(
 MAX_ITEM_CHARS = 200
 """Longest text in an array; the gateway counts the bytes."""
 
-_TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool, "array": list}
+_TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool, "array": list, "object": dict}
 
 
 def published(rule: Schema) -> dict[str, object]:

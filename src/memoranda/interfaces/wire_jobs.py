@@ -26,5 +26,6 @@ def undone(run_id: str, one: Undone) -> Json:
     """Return what was taken back."""
     return {
         "id": run_id, "restored": list(one.restored), "withdrawn": list(one.withdrawn),
+        "settled": list(one.settled),
         "conflicts": list(one.conflicts), "checkpointIds": list(one.checkpoint_ids),
     }  # fmt: skip

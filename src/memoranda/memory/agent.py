@@ -24,6 +24,7 @@ from memoranda.domain.report import (
 from memoranda.domain.session import Audience, SessionState
 from memoranda.domain.times import read_time
 from memoranda.errors import ConfigurationError, Conflict, InvalidInput, MissingExtra
+from memoranda.memory.ledger import Conflicts
 from memoranda.memory.recollection import Recollection
 from memoranda.memory.recorder import Recorder
 from memoranda.memory.tending import Tending
@@ -44,7 +45,7 @@ _UNUSED = "0" * 32
 """A nonce for looking only: no envelope that is used has it."""
 
 
-class Agent(Tending, Recorder, Recollection):
+class Agent(Tending, Recorder, Recollection, Conflicts):
     """One caller in one agent's memory; identity and reach are fixed when it is made."""
 
     def session(self, key: str, *, audience: Audience = "private") -> Session:

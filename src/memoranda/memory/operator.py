@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from memoranda.domain.access import require
 from memoranda.domain.erasure import Certificate
+from memoranda.domain.gating import Gate
 from memoranda.domain.given import check_str
 from memoranda.domain.operation import Adopt, Batch, Retier
 from memoranda.domain.outcome import BatchOutcome
@@ -16,7 +17,7 @@ from memoranda.domain.scope import OPERATOR, REALM, Principal, Scope, Viewer
 from memoranda.errors import NotFound
 from memoranda.memory.parts import Parts
 from memoranda.services import erase as erasing
-from memoranda.services import gateway, review
+from memoranda.services import gateway, gating, review
 
 
 class Operator:
@@ -56,6 +57,20 @@ class Operator:
             self._parts.stores, self.principal, None, proposal_id, verdict, content_hash=content_hash,
             rationale=rationale, only=only,
         )  # fmt: skip
+
+    def gate_list(self, *, pending: bool = True, limit: int = 50) -> tuple[Gate, ...]:
+        """Return the actions that wait in any scope, oldest first; without `pending` all of them, newest first."""
+        return gating.listed_everywhere(self._parts.stores, pending=pending, limit=limit)
+
+    def gate_approve(self, gate_id: str, *, rationale: str = "") -> Gate:
+        """Let an action that waits be done. Raises NotFound, Denied where another person was named, Ruled."""
+        check_str(gate_id=gate_id, rationale=rationale)
+        return gating.approve(self._parts.stores, self.principal, None, gate_id, rationale=rationale)
+
+    def gate_deny(self, gate_id: str, *, rationale: str = "") -> Gate:
+        """Rule that an action that waits is not done. Raises as `gate_approve`."""
+        check_str(gate_id=gate_id, rationale=rationale)
+        return gating.deny(self._parts.stores, self.principal, None, gate_id, rationale=rationale)
 
     def retier(self, record_id: str, trust: Trust, *, evidence: Sequence[str] = ()) -> BatchOutcome:
         """Change how far a record is believed, up to `agent_verified`; raising needs evidence that resolves."""

@@ -10,12 +10,13 @@ from memoranda.domain.entry import Committed, Entry, FileState
 from memoranda.domain.record import Record, Status
 from memoranda.domain.report import Event, Problem, Progress
 from memoranda.domain.scope import Principal, Scope
+from memoranda.ports.conflicts import ConflictLedger
 from memoranda.ports.erasure import ErasureLedger
 from memoranda.ports.sessions import SessionLedger
 from memoranda.ports.trust import TrustLedger
 
 
-class Ledger(TrustLedger, SessionLedger, ErasureLedger, Protocol):
+class Ledger(TrustLedger, SessionLedger, ConflictLedger, ErasureLedger, Protocol):
     """The append-only, hash-chained truth about every change, and its projections."""
 
     def prepare(self, entry: Entry) -> None:

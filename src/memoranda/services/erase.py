@@ -130,13 +130,23 @@ def _targets(
     """Return the records that go and the texts that are looked for; no texts where they are gone already."""
     if text:
         pieces = _spellings(stores, core_of(text), scopes)
+        pieces += _names(stores, pieces)
         return _closure(stores, [], only=only, pieces=pieces), pieces
     record = stores.ledger.record(record_id.partition("#")[0])
     if record is None:
         raise NotFound("record not found")
     records = _descendants(stores, record) if not only else [record]
     pieces = list(dict.fromkeys(piece for item in records if (piece := core_of(_text(stores, item)))))
+    pieces += _names(stores, pieces)
     return _closure(stores, records, only=only, pieces=pieces), pieces
+
+
+def _names(stores: Stores, pieces: Sequence[str]) -> list[str]:
+    """Return these texts as the operational ledger has them in its names: in lower case."""
+    said = set(stores.ledger.names_said())
+    patterns = [spellings(piece.lower()) for piece in pieces if len(piece) >= MIN_PIECE]
+    found = dict.fromkeys(match.group() for name in said for pattern in patterns for match in pattern.finditer(name))
+    return [name for name in found if name not in pieces]
 
 
 def _spellings(stores: Stores, text: str, scopes: Sequence[Scope]) -> list[str]:

@@ -21,6 +21,7 @@ from memoranda.ports import (
     TranscriptStore,
     Zones,
 )
+from memoranda.ports.conflicts import Health
 from memoranda.ports.log import LogMark
 from memoranda.services.parsed import Parsed
 
@@ -40,6 +41,7 @@ class Stores:
     log: EpisodeLog
     transcripts: TranscriptStore
     zone: Zones
+    health: Health | None = None
     write_mode: WriteMode = "hybrid"
     llm_writes: str = "observed"
     external_edits: str = "trust"

@@ -14,6 +14,7 @@ import apsw
 from memoranda.adapters.sqlite import ledger_rows as rows
 from memoranda.adapters.sqlite.connection import connect, foreign_errors, transaction
 from memoranda.adapters.sqlite.json_form import canonical
+from memoranda.adapters.sqlite.ledger_conflicts import LedgerConflicts
 from memoranda.adapters.sqlite.ledger_erase import LedgerErase
 from memoranda.adapters.sqlite.ledger_reads import LedgerReads
 from memoranda.adapters.sqlite.ledger_schema import migrate
@@ -34,7 +35,7 @@ _EVENTS = "SELECT seq, at, principal, kind, scope, subject, payload_hash, prev_h
 _PUT_RECORD = f"INSERT OR REPLACE INTO records VALUES({','.join('?' * len(rows.COLUMNS))})"
 
 
-class SqliteLedger(LedgerReads, TrustWrites, LedgerSessions, LedgerErase):
+class SqliteLedger(LedgerReads, TrustWrites, LedgerSessions, LedgerConflicts, LedgerErase):
     """One ledger file. One connection under one lock: transactions are short, and threads must not share one."""
 
     def __init__(self, path: Path, fingerprints: Fingerprints) -> None:

@@ -12,15 +12,22 @@ import apsw
 
 from memoranda.adapters.sqlite import ledger_rows as rows
 from memoranda.adapters.sqlite.connection import rows_of
+from memoranda.adapters.sqlite.ledger_conflicts import ASSERTION, GATE, emptied
 from memoranda.adapters.sqlite.ledger_replay import ERASED_EVENT
 from memoranda.adapters.sqlite.ledger_trust import PROPOSAL, SESSION
-from memoranda.adapters.sqlite.ledger_words import KEPT_KINDS, said, written
+from memoranda.adapters.sqlite.ledger_words import is_kept, said, written
 from memoranda.adapters.sqlite.objects import Objects
 from memoranda.domain.erasure import MIN_PIECE, HeldText, Holding, core_of, holds, is_one_of, without
 from memoranda.domain.record import Provenance, Record, Status
 from memoranda.domain.scope import OPERATOR, Principal, Scope
 from memoranda.domain.tombstone import Tombstone
 from memoranda.errors import IntegrityError
+
+_RESTATED = {
+    "ast_": (("assertions", ASSERTION, "memory.assertion.erased"),),
+    "gat_": (("gates", GATE, "gate.erased"),),
+}
+"""First characters of ids -> what is said again of them."""
 
 
 @dataclass(slots=True)
@@ -152,7 +159,7 @@ class LedgerErase:
         erased = set(record_ids)
         query = "SELECT seq, kind, subject, payload FROM events WHERE payload<>'' ORDER BY seq"
         for seq, kind, subject, payload in rows_of(db, query):
-            if kind.startswith(KEPT_KINDS):
+            if is_kept(kind):
                 continue
             is_about = kind.startswith("record.") and subject in erased
             if is_about or any(holds(words, piece) for words in (said(kind, payload),) for piece in scrub.pieces):
@@ -181,7 +188,7 @@ class LedgerErase:
         self._event(db, at, author, "record.erased", old.scope, record_id, payload)
 
     def _restate(self, db: apsw.Connection, scrub: _Scrub, subject: str, at: str, author: Principal) -> None:
-        """Say again what stands of a record or session whose event was emptied, without the pieces."""
+        """Say again what stands of a record, session, assertion or gate whose event was emptied, without the pieces."""
 
         def clean(value: Any) -> Any:
             return without(value, scrub.pieces) if isinstance(value, str) else value
@@ -202,6 +209,13 @@ class LedgerErase:
                 scope = Scope.parse(values["scope"])
                 values.pop("settled")
                 self._event(db, at, author, "session.erased", scope, subject, values)
+        for table, columns, kind in _RESTATED.get(subject[:4], ()):
+            for row in rows_of(db, f"SELECT {','.join(columns)} FROM {table} WHERE id=?", (subject,)):
+                values = emptied(columns, row, scrub.pieces)
+                db.execute(
+                    f"INSERT OR REPLACE INTO {table} VALUES({','.join('?' * len(columns))})", (*values.values(),)
+                )
+                self._event(db, at, author, kind, Scope.parse(values["scope"]), subject, values)
 
     def _empty_proposals(
         self,

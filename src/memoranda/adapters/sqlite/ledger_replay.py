@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from memoranda.adapters.sqlite import ledger_rows as rows
+from memoranda.adapters.sqlite.ledger_conflicts import ASSERTION, GATE
 from memoranda.adapters.sqlite.ledger_trust import PROPOSAL, SESSION, STONE
 from memoranda.domain.policy import writes_as_person
 from memoranda.domain.scope import Principal
@@ -23,6 +24,8 @@ class Replay:
         self.tombstones: dict[str, tuple[object, ...]] = {}
         self.proposals: dict[str, tuple[object, ...]] = {}
         self.sessions: dict[str, tuple[object, ...]] = {}
+        self.assertions: dict[str, tuple[object, ...]] = {}
+        self.gates: dict[str, tuple[object, ...]] = {}
         self.erased_events: set[int] = set()
         self.erased_objects: dict[str, str] = {}
         self.pruned = False
@@ -44,6 +47,8 @@ class Replay:
         elif kind == ERASED_EVENT:
             self.erased_events.update(payload["events"])
             self.erased_objects.update(payload["objects"])
+        elif kind.startswith(("memory.conflict.", "memory.assertion.", "gate.")):
+            self._conflicts(kind, subject, payload)
         else:
             self._trust(kind, subject, payload)
 
@@ -59,6 +64,18 @@ class Replay:
                     bool(before[2]) or writes_as_person(Principal.parse(principal), payload["reason"])
                 )
                 self.files[scope, path] = (after, content_hash, int(by_person))
+
+    def _conflicts(self, kind: str, subject: str, payload: dict[str, Any]) -> None:
+        match kind:
+            case "memory.assertion.dropped":
+                for ident in payload["records"]:
+                    self.assertions.pop(ident, None)
+            case "gate.passed" | "gate.blocked" | "gate.refused":
+                pass  # nothing of these waits
+            case _ if kind.startswith("gate."):
+                self.gates[subject] = tuple(payload[name] for name in GATE)
+            case _:
+                self.assertions[subject] = tuple(payload[name] for name in ASSERTION)
 
     def _trust(self, kind: str, subject: str, payload: dict[str, Any]) -> None:
         match kind:

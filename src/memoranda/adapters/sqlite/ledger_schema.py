@@ -97,7 +97,25 @@ CREATE INDEX injections_session ON injections(session, epoch, record);
 CREATE INDEX injections_scope ON injections(scope, id);
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _TRUST, _SESSIONS)
+_CONFLICTS = """
+CREATE TABLE assertions(
+    id TEXT PRIMARY KEY, scope TEXT NOT NULL, entity TEXT NOT NULL, topic TEXT NOT NULL, store TEXT NOT NULL,
+    fact TEXT NOT NULL, metadata TEXT NOT NULL, conflict INTEGER NOT NULL, conflict_reason TEXT NOT NULL,
+    sides TEXT NOT NULL, author TEXT NOT NULL, at TEXT NOT NULL, resolved_at TEXT NOT NULL, resolved_by TEXT NOT NULL,
+    decision TEXT NOT NULL, rationale TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE INDEX assertions_scope ON assertions(scope, id);
+CREATE INDEX assertions_named ON assertions(scope, entity, topic);
+CREATE INDEX assertions_open ON assertions(scope, entity, topic) WHERE conflict=1 AND resolved_at='';
+CREATE TABLE gates(
+    id TEXT PRIMARY KEY, scope TEXT NOT NULL, action TEXT NOT NULL, level TEXT NOT NULL, entity TEXT NOT NULL,
+    topic TEXT NOT NULL, approver TEXT NOT NULL, author TEXT NOT NULL, at TEXT NOT NULL, expires_at TEXT NOT NULL,
+    state TEXT NOT NULL, decided_at TEXT NOT NULL, decided_by TEXT NOT NULL, rationale TEXT NOT NULL)
+    STRICT, WITHOUT ROWID;
+CREATE INDEX gates_scope ON gates(scope, id);
+CREATE INDEX gates_waiting ON gates(scope, id) WHERE state='pending';
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _TRUST, _SESSIONS, _CONFLICTS)
 """Each runs once, in its own transaction, in order; a released one is never changed."""
 
 

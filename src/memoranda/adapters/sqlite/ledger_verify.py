@@ -13,6 +13,7 @@ import apsw
 
 from memoranda.adapters.sqlite import ledger_rows as rows
 from memoranda.adapters.sqlite.connection import rows_of
+from memoranda.adapters.sqlite.ledger_conflicts import ASSERTION, GATE
 from memoranda.adapters.sqlite.ledger_replay import Replay
 from memoranda.adapters.sqlite.ledger_trust import PROPOSAL, SESSION, STONE
 from memoranda.adapters.sqlite.objects import Objects
@@ -110,12 +111,14 @@ def _files(db: apsw.Connection, replay: Replay) -> Iterator[Problem | tuple[str,
 
 
 def _trust(db: apsw.Connection, replay: Replay) -> Iterator[Problem | tuple[str, int]]:
-    """Tombstones, proposals and sessions; whether a sync has followed a closed session is outside the chain."""
+    """What trust rests on, assertions and gates; whether a sync has followed a closed session is outside the chain."""
     session = tuple(name for name in SESSION if name != "settled")
     for table, names, expected in (
         ("tombstones", STONE, replay.tombstones),
         ("proposals", PROPOSAL, replay.proposals),
         ("sessions", session, replay.sessions),
+        ("assertions", ASSERTION, replay.assertions),
+        ("gates", GATE, replay.gates),
     ):
         waiting = dict(expected)
         seen = 0

@@ -44,6 +44,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     "changes": ("history", "blame", "log", "undo", "diff", "checkpoints"),
     "reviewing": ("review", "proposals", "adopt", "retier"),
     "dreaming": ("dream", "pin", "unpin"),
+    "conflicts": ("conflicts",),
     "credential": ("operator",),
     "erasing": ("erase",),
     "archives": ("export", "import", "import-transcript"),

@@ -91,6 +91,7 @@ def dream_undo(run_id: RunId, *, agent: AgentId = None, home: Home = None, as_js
         done = session.agent.undo_run(run_id)
     lines = [f"restored {plain(path)}" for path in done.restored]
     lines += [f"withdrawn {ident}" for ident in done.withdrawn]
+    lines += [f"settled as withdrawn {ident}" for ident in done.settled]
     lines += [f"left as it is, changed since: {plain(path)}" for path in done.conflicts]
     session.out.result(wire_jobs.undone(run_id, done), lines or ["there was nothing to take back"])
     if done.conflicts:

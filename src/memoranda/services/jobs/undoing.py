@@ -9,8 +9,9 @@ from memoranda.domain.checkpoint import Checkpoint
 from memoranda.domain.operation import Batch, Restore
 from memoranda.domain.proposal import Proposal
 from memoranda.domain.record import Provenance
-from memoranda.domain.scope import REALM, Principal, Scope
+from memoranda.domain.scope import REALM, Principal, Scope, Viewer
 from memoranda.services import gateway, review
+from memoranda.services.conflicts import resolve
 from memoranda.services.stores import Stores
 
 _ALL = 100_000
@@ -18,10 +19,14 @@ _ALL = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undone:
-    """What was taken back: files brought back, proposals withdrawn, and files that were changed since and stay."""
+    """What was taken back: files brought back, proposals withdrawn, contradictions settled as withdrawn.
+
+    `conflicts` are files that were changed since and stay as they are.
+    """
 
     restored: tuple[str, ...] = ()
     withdrawn: tuple[str, ...] = ()
+    settled: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     checkpoint_ids: tuple[str, ...] = ()
 
@@ -51,8 +56,24 @@ def undo_run(stores: Stores, person: Principal, scope: Scope, run_id: str) -> Un
         waiting = [one for one in proposals if one.state == "pending"]
         withdrawn += [one.id for one in waiting if review.withdraw(stores, person, one).done]
     return Undone(
-        restored=tuple(restored), withdrawn=tuple(withdrawn), conflicts=tuple(conflicts), checkpoint_ids=tuple(made)
+        restored=tuple(restored),
+        withdrawn=tuple(withdrawn),
+        conflicts=tuple(conflicts),
+        checkpoint_ids=tuple(made),
+        settled=_settled(stores, person, scope, run_id),
     )
+
+
+def _settled(stores: Stores, person: Principal, scope: Scope, run_id: str) -> tuple[str, ...]:
+    """Settle the contradictions that the run has opened, as withdrawn."""
+    opened = [one for one in stores.ledger.assertions(scope, conflicts=True) if one.author.id == run_id]
+    viewer = Viewer(person, scope, frozenset({scope}))
+    for one in opened:
+        resolve(
+            stores, viewer, entity=one.entity, topic=one.topic, store=one.store, decision="withdrawn",
+            rationale=f"the run {run_id} that signalled it was undone",
+        )  # fmt: skip
+    return tuple(one.id for one in opened)
 
 
 def _states(stores: Stores, scope: Scope, run_id: str, proposals: list[Proposal]) -> tuple[dict[str, str], list[str]]:
