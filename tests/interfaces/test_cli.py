@@ -21,11 +21,12 @@ VERBS = {
     "init", "status", "doctor", "save", "search", "get", "delete", "history", "blame", "log", "undo", "diff",
     "checkpoints", "sync", "reindex", "watch", "verify", "config list", "config get", "mcp", "serve",
     "update", "forget", "dream run", "dream list", "dream show", "dream undo", "pin", "unpin",
+    "dream contradictions", "dream steward", "dream usage",
     "review list", "review show", "review diff", "review approve", "review reject", "proposals", "adopt", "retier",
     "operator set", "operator status", "session list", "session open", "session tool-result", "session reset",
     "session close", "session say", "session messages", "session compact", "erase", "export", "import",
     "import-transcript", "context", "timeframe", "injections", "blocks list", "blocks show", "blocks set",
-    "blocks append", "blocks replace", "bench quality",
+    "blocks append", "blocks replace", "bench quality", "eval jobs",
     "conflicts list", "conflicts add", "conflicts resolve", "conflicts stores", "conflicts gate", "conflicts gates",
     "conflicts approve", "conflicts deny",
 }  # fmt: skip

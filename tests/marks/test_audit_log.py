@@ -33,6 +33,17 @@ def operator_made(person: Agent) -> str:
     return item.record_ids[0]
 
 
+def audited(agent: Agent, model: Scripted) -> None:
+    """Let something be recalled into a prompt, and an audit say what it was good for."""
+    agent.save("The ferry leaves at noon.", file="memory/f.md")
+    session = agent.session("audited")
+    session.context("When does the ferry leave?")
+    session.assistant("The ferry leaves at noon.")
+    session.close()
+    model.script = [{"writes": [], "verdicts": [{"n": "1", "verdict": "load_bearing"}]}]
+    agent.audit_usage()
+
+
 def everything(memory: Memory, folder: Path, model: Scripted) -> None:
     """Do each thing that changes memory once."""
     agent, person = memory.agent("main"), memory.person("main")
@@ -49,13 +60,16 @@ def everything(memory: Memory, folder: Path, model: Scripted) -> None:
     write(folder, "memory/hand.md", "# B\n\nby hand\n\npassword: Xk9-Tr7-Qm2-Lp4\n")
     memory.sync()
     session = agent.session("s")
-    session.tool_result("fetch", "…")
+    session.tool_result("fetch", "…" * 200)
+    session.tidy(keep_turns=0)
+    session.restore_hygiene()
     for text in ("First from a page.", "Second from a page."):
         session.save(text)
     write(folder, "memory/shell.md", "by the shell\n")
     memory.sync()
     session.close()
     memory.sync()
+    person.steward()
     first, second, third = operator.waiting()
     operator.approve(third.id, third.content_hash)
     operator.approve(first.id, first.content_hash, rationale="checked")
@@ -72,6 +86,7 @@ def everything(memory: Memory, folder: Path, model: Scripted) -> None:
     model.script = [operations({"op": "contradiction", "ids": [a, b]}, {"op": "retire", "ids": [b]})]
     person.undo_run(person.dream().id)
     acted(memory)
+    audited(agent, model)
     memory.set_operator("correct horse", at_terminal=True)
     with pytest.raises(Denied):
         memory.operator("wrong horse")

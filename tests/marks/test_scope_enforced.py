@@ -48,18 +48,19 @@ READS: dict[str, Read] = {
     "conflicts_stores": lambda agent, _: agent.conflicts_stores(),
     "gate_list": lambda agent, _: agent.gate_list(),
     "gate_get": lambda agent, known: agent.gate_get(known["gate"]),
+    "usage": lambda agent, known: agent.usage(known["record"]),
 }
 """Every public method that reads memory, and how it is asked for what belongs to another."""
 
 WRITES = {
     "save", "delete", "remember", "update", "remove", "propose_to_team", "restore", "undo", "confirm_forget",
     "session", "core_append", "core_replace", "core_set", "pin", "dream", "undo_run", "conflicts_index",
-    "conflicts_resolve", "gate", "gate_approve", "gate_deny",
+    "conflicts_resolve", "gate", "gate_approve", "gate_deny", "contradictions", "steward", "audit_usage",
 }  # fmt: skip
 OF_A_SESSION = {
     "begin", "tool_result", "receive", "reset", "close", "say", "user", "assistant", "tool_call", "note", "refresh",
     "checkpoint", "compact", "new", "state_get", "state_set", "state_delete", "state_list", "state_clear", "messages",
-    "is_open_to_memory", "extract",
+    "is_open_to_memory", "extract", "tidy", "restore_hygiene",
 }  # fmt: skip
 FACTS = {"scope", "id", "key", "state", "tainted", "audience", "viewer"}
 
@@ -116,7 +117,7 @@ def test_no_read_path_crosses_scopes(tmp_path: Path, name: str) -> None:
             or "aardvark" in own
             or "morning" in own
             or TWO_KEPT in own
-            or own.startswith(("'cp_", "(Proposal(id='prp_", "[Injection("))
+            or own.startswith(("'cp_", "(Proposal(id='prp_", "[Injection(", "Usage(record='rec_"))
         ), name
         for twin in TWINS[1:]:
             memory.agent(twin).save("Nothing of note.", file="memory/notes.md")

@@ -21,7 +21,7 @@ FAMILIES = (
 """First words of event kinds; no other text of the source has this form."""
 
 _CODE = re.compile(r"`([^`\n]+)`")
-_LEDGER_EVENT = re.compile(r"memory\.(?:assertion|conflict)\.[a-z_]+")
+_LEDGER_EVENT = re.compile(r"memory\.(?:(?:assertion|conflict|hygiene|usage)\.[a-z_]+|quarantine\.verdict)")
 _EVENT = re.compile(rf"[a-z]+\.[a-z_]+|{_LEDGER_EVENT.pattern}")
 
 

@@ -121,7 +121,12 @@ def is_searchable(episode: Episode) -> bool:
     if episode.kind is not EpisodeKind.TURN or episode.role not in ("user", "assistant") or episode.tainted:
         return False
     said = episode.text.strip()
-    return said not in ("", PLACEHOLDER) and said.casefold() not in _HEARTBEATS
+    return said not in ("", PLACEHOLDER) and not is_heartbeat(said)
+
+
+def is_heartbeat(text: str) -> bool:
+    """Whether a turn only says that somebody is there."""
+    return text.strip().casefold() in _HEARTBEATS
 
 
 def is_for_models(episode: Episode) -> bool:

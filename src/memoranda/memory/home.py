@@ -57,6 +57,11 @@ class Memory(Archives, AbstractContextManager["Memory"]):
         """The settings in force."""
         return self._parts.config
 
+    @property
+    def model_name(self) -> str:
+        """The language model of jobs and chat as `provider:name`, "" where none is set."""
+        return self._parts.models.name
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -230,6 +235,7 @@ class Memory(Archives, AbstractContextManager["Memory"]):
     def tend(self) -> tuple[RunReport, ...]:
         """Do what background work is due: note what open sessions taught, dream where an agent is silent.
 
+        After a dream that was carried out what is new is compared, claims are checked, and recall is audited.
         Nothing is done where no model is set. What failed is in the reports. Raises as `Agent.dream`.
         """
         if not self._parts.models.name:
@@ -239,7 +245,8 @@ class Memory(Archives, AbstractContextManager["Memory"]):
             self.agent(state.scope.id).session(state.key, audience=state.audience).extract()
             for state in list(due_sessions(stores, settings))
         ]
-        done += [self.agent(scope.id).dream(asked=False) for scope in list(due_dreams(stores, settings))]
+        for scope in list(due_dreams(stores, settings)):
+            done += _dreamt(self.agent(scope.id))
         return tuple(done)
 
     def watch(
@@ -264,6 +271,15 @@ class Memory(Archives, AbstractContextManager["Memory"]):
             self.embed()
         except MemorandaError as error:
             on_error(error)
+
+
+def _dreamt(agent: Agent) -> list[RunReport]:
+    """Dream, and do what follows a dream that was carried out; what has nothing to do is left out."""
+    dreamt = agent.dream(asked=False)
+    if dreamt.state != "done":
+        return [dreamt]
+    after = (agent.contradictions(), agent.steward(), agent.audit_usage())
+    return [dreamt, *(report for report in after if report.state != "skipped")]
 
 
 def _scoped(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:

@@ -28,9 +28,10 @@ from memoranda.services.context import Talk
 from memoranda.services.episodes import Event
 from memoranda.services.erase import erasures
 from memoranda.services.inbound import defanged_if, is_memory_tool
+from memoranda.services.jobs import hygiene
 from memoranda.services.jobs.extract import extract
 
-KEEP_MESSAGES = 20
+KEEP_MESSAGES, KEEP_TURNS = 20, 10
 
 
 class Session(Agent):
@@ -79,7 +80,7 @@ class Session(Agent):
     def messages(self) -> tuple[Message, ...]:
         """What a model sees of the conversation: the newest messages, oldest first, secrets redacted."""
         with self._lock:
-            found = tuple(self._current().messages)
+            found = hygiene.shown(self._parts.stores, self._session_id, self._current().messages)
         return tuple(
             replace(item, text=self._inbound(item.text)) if item.role != "assistant" else item for item in found
         )
@@ -269,6 +270,24 @@ class Session(Agent):
             if done and settings.checkpoints != "none":
                 self._keep(self.state)
             return done is not None
+
+    def tidy(self, keep_turns: int = KEEP_TURNS) -> RunReport:
+        """Show results of tools before the user's last `keep_turns` turns, and runs of heartbeats, as one line each.
+
+        No model is asked; the log keeps everything, and `restore_hygiene` brings it back. It holds after a restart.
+
+        Raises:
+            InvalidInput: `keep_turns` is negative, or the session has ended.
+        """
+        with self._lock:
+            return hygiene.tidy(self._parts.stores, self._open_state(), self._current().messages, keep_turns=keep_turns)
+
+    def restore_hygiene(self) -> int:
+        """Show the whole conversation again; return how many messages came back. Raises InvalidInput as `tidy`."""
+        with self._lock:
+            return hygiene.restore(
+                self._parts.stores, self._open_state(), self._current().messages, author=self.viewer.principal
+            )
 
     def extract(self) -> RunReport:
         """Let a model write down what this conversation taught since the last time; what failed is in the report.

@@ -10,16 +10,20 @@ from memoranda.domain.given import check_str
 from memoranda.domain.job import RunReport
 from memoranda.domain.query import Filters, Hit, Query
 from memoranda.domain.scope import Viewer
+from memoranda.domain.usage import Usage
 from memoranda.errors import BackendError, Denied, IntegrityError
 from memoranda.memory.core import CoreMemory
 from memoranda.services import core_blocks, reading
 from memoranda.services.forget import Choose
 from memoranda.services.jobs import accounts
 from memoranda.services.jobs.choosing import Chooser
+from memoranda.services.jobs.contradictions import contradictions
 from memoranda.services.jobs.dream import dream
 from memoranda.services.jobs.material import Sight
 from memoranda.services.jobs.run import Desk
+from memoranda.services.jobs.steward import steward
 from memoranda.services.jobs.undoing import Undone, undo_run
+from memoranda.services.jobs.usage import audit_usage, usage
 from memoranda.services.recall import recall
 
 
@@ -36,14 +40,48 @@ class Tending(CoreMemory):
             ConfigurationError: no model is set (`llm.model`), or it cannot be used.
             MissingExtra: the extra `llm` is not installed.
         """
-        self._guard()
-        require(self.viewer, "agent.memory.write", self.scope)
+        self._may_tend()
         report = dream(
             self._desk(), self._sight(), self.scope, self._agent_id(), self._parts.config.jobs, asked=asked,
             dry_run=dry_run,
         )  # fmt: skip
         self._embed_if_loaded(report.count("saved"))
         return report
+
+    def contradictions(self) -> RunReport:
+        """Compare what is new in this memory with what is nearest to it; raises as `dream`, beside Denied.
+
+        What cannot both be true becomes an event `memory.conflict.signal`, what was updated a proposal.
+        """
+        self._may_tend()
+        return contradictions(self._desk(), self._sight(), self.scope, self._parts.config.jobs)
+
+    def steward(self) -> RunReport:
+        """Note a verdict on what waits, and let the model check claims against their evidence; raises as `dream`.
+
+        What evidence bears or refutes becomes a proposal to believe it more or less.
+        """
+        self._may_tend()
+        return steward(self._desk(), self.scope, self._parts.config.jobs)
+
+    def audit_usage(self) -> RunReport:
+        """Let the model say which recalled records an answer rested on, in sessions that are over; raises as `dream`.
+
+        No record changes; `usage` counts the verdicts.
+        """
+        self._may_tend()
+        return audit_usage(self._desk(), self.scope, self._parts.config.jobs)
+
+    def usage(self, record_id: str) -> Usage:
+        """Count in how many of this agent's sessions a record mattered, as audits found. Raises NotFound."""
+        self._guard()
+        check_str(record_id=record_id)
+        found = reading.history(self._parts.stores, self.viewer, record_id)
+        return usage(self._parts.stores, self.scope, found.versions[-1].record.id)
+
+    def _may_tend(self) -> None:
+        self._guard()
+        require(self.viewer, "agent.memory.write", self.scope)
 
     def runs(self, *, kind: str = "", limit: int = 20) -> tuple[RunReport, ...]:
         """Return the newest runs of jobs in this memory, newest first."""

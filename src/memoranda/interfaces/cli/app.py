@@ -52,6 +52,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     "talks": ("session",),
     "upkeep": ("init", "status", "doctor", "sync", "reindex", "watch", "verify"),
     "benching": ("bench",),
+    "evaluating": ("eval",),
     "settings": ("config",),
     "servers": ("mcp", "serve"),
 }

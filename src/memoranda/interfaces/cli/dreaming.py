@@ -13,7 +13,7 @@ from memoranda.interfaces import wire_jobs
 from memoranda.interfaces.cli.options import AgentId, AsJson, Home, verb
 from memoranda.interfaces.cli.output import plain, strong
 from memoranda.interfaces.cli.progress import busy
-from memoranda.interfaces.cli.session import forbid_agents, opened
+from memoranda.interfaces.cli.session import Session, forbid_agents, opened
 from memoranda.interfaces.errors import ensure_done
 
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, from `dream list`.")]
@@ -26,6 +26,9 @@ def register(app: typer.Typer) -> None:
         name="dream", help="Consolidate memory with a model, and read or undo what jobs did.", no_args_is_help=True
     )
     group.command("run")(dream_run)
+    group.command("contradictions")(dream_contradictions)
+    group.command("steward")(dream_steward)
+    group.command("usage")(dream_usage)
     group.command("list")(dream_list)
     group.command("show")(dream_show)
     group.command("undo")(dream_undo)
@@ -50,9 +53,37 @@ def dream_run(
         session.refresh()
         with busy("dreaming"):
             report = session.agent.dream(asked=not if_due, dry_run=dry_run)
-    session.out.result(wire_jobs.run(report), _shown(report))
-    if report.state == "failed":
-        raise typer.Exit(1)
+    _told(session, report)
+
+
+@verb
+def dream_contradictions(*, agent: AgentId = None, home: Home = None, as_json: AsJson = False) -> None:
+    """Let the model compare what is new with what is known: signal what contradicts, propose what was updated."""
+    with opened(home, agent, as_json=as_json) as session:
+        session.refresh()
+        with busy("comparing"):
+            report = session.agent.contradictions()
+    _told(session, report)
+
+
+@verb
+def dream_steward(*, agent: AgentId = None, home: Home = None, as_json: AsJson = False) -> None:
+    """Let the model check claims against their evidence, and note what is known of what waits for a person."""
+    with opened(home, agent, as_json=as_json) as session:
+        session.refresh()
+        with busy("checking claims"):
+            report = session.agent.steward()
+    _told(session, report)
+
+
+@verb
+def dream_usage(*, agent: AgentId = None, home: Home = None, as_json: AsJson = False) -> None:
+    """Let the model say which recalled records answers rested on; no record changes."""
+    with opened(home, agent, as_json=as_json) as session:
+        session.refresh()
+        with busy("auditing recall"):
+            report = session.agent.audit_usage()
+    _told(session, report)
 
 
 @verb
@@ -119,6 +150,13 @@ def _pinned(ident: str, agent: AgentId, home: Home, *, pinned: bool, as_json: bo
     )
 
 
+def _told(session: Session, report: RunReport) -> None:
+    """Print a run that has just ended; leave with 1 where it failed."""
+    session.out.result(wire_jobs.run(report), _shown(report))
+    if report.state == "failed":
+        raise typer.Exit(1)
+
+
 def _line(one: RunReport) -> str:
     counts: dict[str, int] = {}
     for step in one.steps:
@@ -134,6 +172,5 @@ def _shown(one: RunReport) -> Iterator[str]:
     for step in one.steps:
         yield plain("  ".join(filter(None, (step.what, step.outcome, " ".join(step.ids), step.why))))
     cost = f", ${one.cost:.4f}" if one.cost else ""
-    yield plain(
-        f"{one.model}: {one.questions} questions, {one.input_tokens:,} tokens in, {one.output_tokens:,} out{cost}"
-    )
+    used = f"{one.questions} questions, {one.input_tokens:,} tokens in, {one.output_tokens:,} out{cost}"
+    yield plain(f"{one.model or 'no model'}: {used}")

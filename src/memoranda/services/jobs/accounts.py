@@ -13,6 +13,7 @@ from memoranda.errors import NotFound
 from memoranda.services.stores import Stores
 
 _MOST = 100_000
+_RUNS = 1_000
 _LONGEST_DAY = timedelta(hours=26)
 
 
@@ -39,6 +40,17 @@ def run(stores: Stores, scope: Scope, run_id: str) -> RunReport:
     if not found:
         raise NotFound("run not found; `memoranda dream list` shows those there are")
     return _report(found[0], _end(stores, scope, run_id))
+
+
+def concluded(stores: Stores, scope: Scope, kind: str, outcome: str) -> set[str]:
+    """Return the ids that runs of this kind, the newest 1,000 of all, have ended with this outcome."""
+    ended = (json.loads(event.payload or "{}") for event in stores.ledger.events(
+        scope=scope, limit=_RUNS, kind="job.ended"
+    ))  # fmt: skip
+    return {
+        ident for said in ended if said.get("kind") == kind for step in said["steps"] if step["outcome"] == outcome
+        for ident in step["ids"]
+    }  # fmt: skip
 
 
 def _end(stores: Stores, scope: Scope, run_id: str) -> Sequence[Event]:

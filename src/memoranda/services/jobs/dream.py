@@ -11,22 +11,21 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
-from memoranda.domain.dreaming import SCHEMA, Dreamt, cap, read_dreamt
+from memoranda.domain.dreaming import SCHEMA, Dreamt, read_dreamt
 from memoranda.domain.episode import Episode
 from memoranda.domain.job import RunReport
 from memoranda.domain.likeness import likeness
 from memoranda.domain.model_answer import Misread, items_of
 from memoranda.domain.operation import Batch, Create, EditBlock, Operation, Remove, Retier, Supersede
 from memoranda.domain.prompt import clipped
-from memoranda.domain.proposal import Proposal
-from memoranda.domain.record import Details, Provenance, Record, Status, Trust
+from memoranda.domain.record import Details, Provenance, Record, Trust
 from memoranda.domain.scope import Scope
 from memoranda.domain.settings import JobSettings
-from memoranda.errors import Busy
 from memoranda.services import core_blocks, episodes, gateway
 from memoranda.services.jobs.accounts import runs
-from memoranda.services.jobs.material import MAX_PART_BYTES, Sight, as_said, heard, parts_of, rejected_texts
+from memoranda.services.jobs.material import MAX_PART_BYTES, Sight, active_in, as_said, heard, parts_of, rejected_texts
 from memoranda.services.jobs.noting import Notes, dated, settled
+from memoranda.services.jobs.proposing import Changes
 from memoranda.services.jobs.run import Desk, Run, Skipped, carry_out
 from memoranda.services.jobs.signalling import signal
 from memoranda.services.stores import Stores
@@ -36,8 +35,6 @@ MAX_SHOWN = 200
 MAX_OPERATIONS = 64
 MAX_ADDED = 8
 """Notes and promotions of one pass: what is added takes effect at once, so there is little of it."""
-MAX_WAITING = 64
-"""Proposals of dreams that wait for a person at most; a dream adds none beyond them."""
 _RECORD_BYTES = 500
 _MAX_TOKENS = 4_000
 _ALL = 100_000
@@ -70,16 +67,12 @@ def _alone(run: Run, *, sight: Sight, agent: str, settings: JobSettings, asked: 
     stores = run.desk.stores
     if not settings.dreams and not asked:
         raise Skipped("disabled", "dreams are switched off (memory.consolidation.enabled)")
-    if stores.write_mode == "off":
-        raise Skipped("write_mode", "models write nothing here (memory.agent_write_mode is off)")
+    run.must_write()
     not_yet = "" if asked else why_not_yet(stores, run.scope, settings)
     if not_yet:
         raise Skipped("not_yet", not_yet)
-    try:
-        with stores.locks.alone(f"dream-{str(run.scope).replace(':', '-')}"):
-            _Dream(run, sight, agent, settings, dry_run).pass_over(since=_last(stores, run.scope))
-    except Busy as error:
-        raise Skipped("busy", f"another dream is under way: {error}") from error
+    with run.alone():
+        _Dream(run, sight, agent, settings, dry_run).pass_over(since=_last(stores, run.scope))
 
 
 def _last(stores: Stores, scope: Scope) -> str:
@@ -110,26 +103,19 @@ class _Dream:
     settings: JobSettings
     dry_run: bool
     shown: dict[str, Record] = field(default_factory=dict)
-    taken: set[str] = field(default_factory=set)
-    left: int = 0
+    changes: Changes = field(init=False)
     added: int = 0
-    waiting: int = 0
 
     def pass_over(self, since: str) -> None:
         """Show the model what there is, and carry out or propose what it names."""
         run, stores = self.run, self.run.desk.stores
-        active = sorted(
-            (one for one in stores.ledger.present(run.scope) if one.status is Status.ACTIVE),
-            key=lambda one: (one.path, one.id),
-        )
+        active = sorted(active_in(stores, run.scope), key=lambda one: (one.path, one.id))
         said = self._said(since)
         if not active and not said:
             raise Skipped("nothing", "there is nothing in this memory yet")
-        made = stores.ledger.proposals([run.scope], pending=False, limit=_ALL)
-        mine = [one for one in made if one.reason == "dream"]
-        self.waiting = sum(one.state == "pending" for one in mine)
-        self.taken = {ident for one in mine if one.state in ("pending", "rejected") for ident in _named(one)}
-        self.left = cap(len(active), self.settings.max_change, applies=self.settings.applies)
+        self.changes = Changes.of(
+            run, len(active), self.settings.max_change, applies=self.settings.applies, dry_run=self.dry_run
+        )
         self.shown = {one.id: one for one in self._in_turn(active)}
         prompt = self._prompt(said)
         for item in run.ask("dream", INSTRUCTIONS, prompt, SCHEMA, _read, max_tokens=_MAX_TOKENS)[:MAX_OPERATIONS]:
@@ -183,9 +169,12 @@ class _Dream:
         if unknown:
             self.run.step(wanted.deed, "dropped", why=f"{len(unknown)} of its records were not shown")
         elif wanted.touches:
-            self._change(wanted)
+            self.changes.change(wanted.deed, self._records(wanted), self._operations(wanted), why=wanted.why)
         elif wanted.deed == "contradiction":
-            self._signal(wanted)
+            signal(
+                self.run, self._records(wanted), entity=wanted.entity, topic=wanted.topic, why=wanted.why,
+                dry_run=self.dry_run,
+            )  # fmt: skip
         elif self.added >= MAX_ADDED:
             self.run.step(wanted.deed, "dropped", why=f"one pass adds at most {MAX_ADDED}")
         elif wanted.deed == "promote":
@@ -193,40 +182,12 @@ class _Dream:
         else:
             self._note(wanted)
 
-    def _change(self, wanted: Dreamt) -> None:
-        why = self._objection(wanted)
-        if why:
-            self.run.step(wanted.deed, "dropped", *wanted.ids, why=why)
-            return
-        self.left -= len(wanted.ids)
-        self.taken.update(wanted.ids)
-        self.waiting += 1
-        if self.dry_run:
-            self.run.step(wanted.deed, "would", *wanted.ids, why=wanted.why)
-            return
-        asks = "" if self.settings.applies else "dream"
-        batch = Batch(
-            self.run.principal, self.run.scope, self._operations(wanted), "dream", Provenance(tool="dream"),
-            proposes=True, asks=asks,  # type: ignore[arg-type]  # both are
-        )  # fmt: skip
-        outcome = gateway.commit(self.run.desk.stores, batch)
-        for item in outcome.items:
-            self.run.step(wanted.deed, *settled(item), *wanted.ids, why=wanted.why)
-
-    def _objection(self, wanted: Dreamt) -> str:
-        if any(self.shown[ident].pinned for ident in wanted.ids):
-            return "a pinned record stays as it is"
-        if not self.taken.isdisjoint(wanted.ids):
-            return "a change to one of these waits already, or a person has declined one"
-        if len(wanted.ids) > self.left:
-            return "the pass may touch no more records (memory.consolidation.max_change)"
-        if self.waiting >= MAX_WAITING and not self.settings.applies:
-            return f"{MAX_WAITING} proposals of dreams wait for a person already"
-        return ""
+    def _records(self, wanted: Dreamt) -> list[Record]:
+        return [self.shown[ident] for ident in wanted.ids]
 
     def _operations(self, wanted: Dreamt) -> tuple[Operation, ...]:
         """Return what a change consists of: what it makes comes before what it takes away."""
-        records = [self.shown[ident] for ident in wanted.ids]
+        records = self._records(wanted)
         gone = tuple(Remove(one.id, keep_value=True, expected=one.block_hash) for one in records)
         match wanted.deed:
             case "merge":
@@ -278,20 +239,6 @@ class _Dream:
         path = dated(wanted.path, stores.zone().day(stores.clock.now()))
         Notes(self.run, self.sight, tool="dream").append(path, wanted.text)
 
-    def _signal(self, wanted: Dreamt) -> None:
-        """Signal that two records contradict each other; a person or a rule says which one stands."""
-        if self.dry_run:
-            self.run.step("contradiction", "would", *wanted.ids, why=wanted.why)
-            return
-        records = [self.shown[ident] for ident in wanted.ids]
-        signal(self.run, records, entity=wanted.entity, topic=wanted.topic, why=wanted.why)
-
 
 def _read(value: object) -> Sequence[dict[str, object]]:
     return [dict(item) for item in items_of(value, "operations")]
-
-
-def _named(proposal: Proposal) -> list[str]:
-    return [
-        operation.record_id for operation in proposal.operations if isinstance(operation, Supersede | Remove | Retier)
-    ]

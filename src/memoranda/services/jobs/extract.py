@@ -84,8 +84,7 @@ def _unread(stores: Stores, state: SessionState) -> list[Episode]:
 
 def _work(run: Run, sight: Sight, state: SessionState) -> None:
     stores = run.desk.stores
-    if stores.write_mode == "off":
-        raise Skipped("write_mode", "models write nothing here (memory.agent_write_mode is off)")
+    run.must_write()
     said = _unread(stores, state)
     if not any(one.role == "user" for one in said):
         raise Skipped("nothing_new", "the user has said nothing new in this session")

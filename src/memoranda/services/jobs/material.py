@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memoranda.domain.block import CoreBlock
-from memoranda.domain.episode import Episode, is_searchable
+from memoranda.domain.episode import Episode, is_searchable, log_path
 from memoranda.domain.prompt import clipped
 from memoranda.domain.query import Hit
 from memoranda.domain.record import Record, Status
 from memoranda.domain.scope import Scope
+from memoranda.domain.session import SessionState
+from memoranda.services import episodes
 from memoranda.services.stores import Stores
 from memoranda.services.visibility import hides
 
@@ -41,6 +43,11 @@ class Sight:
     blocks: Callable[[], Sequence[CoreBlock]]
 
 
+def active_in(stores: Stores, scope: Scope) -> list[Record]:
+    """Return the records of a scope that count now."""
+    return [record for record in stores.ledger.present(scope) if record.status is Status.ACTIVE]
+
+
 def heard(stores: Stores, scope: Scope, found: Iterable[Episode]) -> list[Episode]:
     """Return what users and the model said, without what memory put in, heartbeats and what a person has rejected.
 
@@ -52,6 +59,20 @@ def heard(stores: Stores, scope: Scope, found: Iterable[Episode]) -> list[Episod
         if is_searchable(plain) and not hides(stores, scope, plain.text):
             kept.append(plain)
     return kept
+
+
+def said_in(stores: Stores, state: SessionState) -> list[Episode]:
+    """Return what users and the model said in a session before it read untrusted content, in order.
+
+    What was imported is not among it.
+    """
+    zone = stores.zone()
+    last = log_path(zone.day(state.closed_at or stores.clock.now()))
+    files = stores.log.files(state.scope, log_path(zone.day(state.opened_at)))
+    paths = sorted({*(file.path for file in files if file.path <= last), *episodes.written_in(stores, state)})
+    found = (one for _, _, one in episodes.read_all(stores, state.scope, paths, session=state.id))
+    clean = sorted((one for one in found if not one.tainted and not one.source), key=lambda one: one.position)
+    return heard(stores, state.scope, clean)
 
 
 def parts_of(said: Sequence[Episode]) -> Iterator[list[Episode]]:

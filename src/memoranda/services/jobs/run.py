@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
@@ -12,7 +12,7 @@ from memoranda.domain.job import JobKind, RunReport, RunState, Step, estimated_t
 from memoranda.domain.model_answer import Misread, json_in
 from memoranda.domain.prompt import clipped
 from memoranda.domain.scope import Principal, Scope
-from memoranda.errors import BudgetSpent, MemorandaError, ModelFailed, Truncated, Unparsable
+from memoranda.errors import BudgetSpent, Busy, MemorandaError, ModelFailed, Truncated, Unparsable
 from memoranda.ports.model import Answer, LanguageModel, Question, Said, Schema
 from memoranda.services.jobs.accounts import spent_today
 from memoranda.services.secret_text import redacted
@@ -34,6 +34,16 @@ class Desk:
     model: LanguageModel
     budget: int = 0
     timeout: float = 120.0
+
+
+class NoModel:
+    """In the place of a model, for work that asks none."""
+
+    name = ""
+
+    def ask(self, question: Question) -> Answer:
+        """Raise ModelFailed: there is nobody to ask."""
+        raise ModelFailed(f"this job asks no model, and was about to ({len(question.messages)} messages)")
 
 
 class Skipped(Exception):  # noqa: N818 - named by what happened
@@ -64,6 +74,22 @@ class Run:
     def id(self) -> str:
         """The run's id, `run_…`."""
         return self.principal.id
+
+    def must_write(self) -> None:
+        """Raise Skipped where models write nothing: there is no work for a job then."""
+        if self.desk.stores.write_mode == "off":
+            raise Skipped("write_mode", "models write nothing here (memory.agent_write_mode is off)")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other runs of this kind out of this scope, across processes; raises Skipped where one is under way."""
+        name = f"{self.kind}-{str(self.scope).replace(':', '-')}"
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self.desk.stores.locks.alone(name))
+            except Busy as error:
+                raise Skipped("busy", f"another run is under way: {error}") from error
+            yield
 
     def step(self, what: str, outcome: str, *ids: str, why: str = "") -> None:
         """Note what was done or left; `why` is kept without secrets and in one line."""

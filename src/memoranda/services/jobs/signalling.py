@@ -7,18 +7,41 @@ from collections.abc import Sequence
 from memoranda.domain.assertion import MAX_NAME_CHARS
 from memoranda.domain.prompt import clipped
 from memoranda.domain.record import Provenance, Record
-from memoranda.domain.scope import Viewer
+from memoranda.domain.scope import Scope, Viewer
 from memoranda.errors import BackendError, Denied, InvalidInput, NotFound
 from memoranda.services import conflicts
+from memoranda.services.jobs.accounts import runs
 from memoranda.services.jobs.run import Run
+from memoranda.services.stores import Stores
+
+SIGNALLED = "signalled"
+_RUNS = 1_000
 
 
-def signal(run: Run, records: Sequence[Record], *, entity: str = "", topic: str = "", why: str = "") -> str:
-    """Write a contradiction with these records as its sides and return its id; "" where it could not be written.
+def signalled(stores: Stores, scope: Scope) -> set[frozenset[str]]:
+    """Return the pairs of records that were signalled in a scope already, settled since or not."""
+    return {
+        frozenset(step.ids[1:])
+        for run in runs(stores, scope, limit=_RUNS)
+        for step in run.steps
+        if step.outcome == SIGNALLED
+    }
 
-    Without an entity it is that of the first record's file, without a topic the records themselves.
+
+def signal(
+    run: Run, records: Sequence[Record], *, entity: str = "", topic: str = "", why: str = "", dry_run: bool = False
+) -> None:
+    """Write a contradiction once, with these records as its sides; nothing of them changes.
+
+    Without an entity it is about the first record's file, without a topic about the records themselves.
     """
     ids = tuple(one.id for one in records)
+    if frozenset(ids) in signalled(run.desk.stores, run.scope):
+        run.step("contradiction", "known", *ids, why="this was signalled before")
+        return
+    if dry_run:
+        run.step("contradiction", "would", *ids, why=why)
+        return
     viewer = Viewer(run.principal, run.scope, frozenset({run.scope}))
     offer = conflicts.Offer(
         entity=clipped(entity or records[0].path, MAX_NAME_CHARS),
@@ -28,6 +51,5 @@ def signal(run: Run, records: Sequence[Record], *, entity: str = "", topic: str 
         made = conflicts.index(run.desk.stores, viewer, offer, Provenance(tool=run.kind))
     except (Denied, InvalidInput, NotFound, BackendError) as error:
         run.step("contradiction", "refused", *ids, why=str(error))
-        return ""
-    run.step("contradiction", "signalled", made.conflict_id, *ids, why=why)
-    return made.conflict_id
+        return
+    run.step("contradiction", SIGNALLED, made.conflict_id, *ids, why=why)
