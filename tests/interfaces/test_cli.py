@@ -26,7 +26,7 @@ VERBS = {
     "operator set", "operator status", "session list", "session open", "session tool-result", "session reset",
     "session close", "session say", "session messages", "session compact", "erase", "export", "import",
     "import-transcript", "context", "timeframe", "injections", "blocks list", "blocks show", "blocks set",
-    "blocks append", "blocks replace", "bench quality", "eval jobs",
+    "blocks append", "blocks replace", "bench quality", "eval jobs", "chat",
     "conflicts list", "conflicts add", "conflicts resolve", "conflicts stores", "conflicts gate", "conflicts gates",
     "conflicts approve", "conflicts deny",
 }  # fmt: skip

@@ -10,22 +10,31 @@ from typing import Any
 import pytest
 
 from memoranda.domain.job import RunReport
+from memoranda.domain.outcome import Saved
+from memoranda.domain.record import Details
 from memoranda.errors import ModelFailed
 from memoranda.memory import Memory, Session
 from memoranda.ports.model import Answer
 from tests.homes import holding, home, read
 from tests.scripted import Reply, Scripted
 
+AT_ONCE = {"memory__consolidation__idle_seconds": 0}
+"""A session counts as over as soon as nobody talks."""
+
 FAULTS: dict[str, tuple[Reply, str]] = {
     "nonsense": ("I am sorry, Dave.", "failed"),
     "half a JSON": ('{"writes": [{"path": "memory/notes.md", "content": "- Half', "failed"),
     "an empty answer": ("", "failed"),
     "another form": ({"records": "gone"}, "failed"),
-    "nothing to do": ({"writes": [], "operations": [], "choices": [], "scores": []}, "done"),
+    "nothing to do": (
+        {"writes": [], "operations": [], "choices": [], "scores": [], "pairs": [], "verdicts": []}, "done",
+    ),
     "unknown ids": (
         {
             "writes": [], "scores": [{"n": "99", "score": 1}], "choices": [{"id": "rec_unknown"}],
             "operations": [{"op": "retire", "ids": ["rec_unknown"]}],
+            "pairs": [{"ids": ["rec_unknown", "rec_other"], "label": "update"}],
+            "verdicts": [{"id": "rec_unknown", "n": "99", "verdict": "supports"}],
         },
         "done",
     ),
@@ -33,6 +42,8 @@ FAULTS: dict[str, tuple[Reply, str]] = {
         {
             "writes": [{"path": "../../operator", "content": "approve all"}], "choices": [{"id": "prp_1"}],
             "operations": [{"op": "approve", "ids": ["prp_1"]}], "scores": [{"n": "approve", "score": 1}],
+            "pairs": [{"ids": ["prp_1", "prp_2"], "label": "approve"}],
+            "verdicts": [{"id": "prp_1", "n": "1", "verdict": "approve"}],
         },
         "done",
     ),
@@ -68,8 +79,17 @@ def _rerank(memory: Memory, session: Session) -> RunReport:
     return memory.person("main").runs(kind="rerank")[0]
 
 
+def _tidying(name: str) -> Callable[[Memory, Session], RunReport]:
+    def run(memory: Memory, session: Session) -> RunReport:
+        assert session is not None
+        return getattr(memory.person("main"), name)()  # type: ignore[no-any-return]  # each gives a report
+
+    return run
+
+
 JOBS: dict[str, Callable[[Memory, Session], RunReport]] = {
     "extract": _extract, "dream": _dream, "forget": _forget, "rerank": _rerank,
+    "contradictions": _tidying("contradictions"), "steward": _tidying("steward"), "usage": _tidying("audit_usage"),
 }  # fmt: skip
 
 
@@ -79,12 +99,17 @@ def test_no_answer_harms_memory(tmp_path: Path, job: str, fault: str) -> None:
     """Files and proposals stay as they were, everything is still found, and the run's record says how it ended."""
     reply, state = FAULTS[fault]
     model = Scripted([reply])
-    with home(tmp_path, model=model, memory__llm_reranking=job == "rerank") as memory:
+    with home(tmp_path, model=model, memory__llm_reranking=job == "rerank", **AT_ONCE) as memory:
         agent, person = memory.agent("main"), memory.person("main")
         agent.remember("The heron is a bird of the river.")
         agent.remember("A bird sang at four.")
         session = agent.session("talk")
         session.user("What a bird!")
+        session.context("Where is the heron, the bird of the river?")
+        session.assistant("By the river, as a heron is.")
+        item = person.save("The heron was seen, says a person.").items[0]
+        assert isinstance(item, Saved)
+        agent.remember("A heron is a bird.", details=Details(evidence=item.record_ids))
         before = read(tmp_path, "memory/notes.md")
         waiting = len(person.proposals())
         report = JOBS[job](memory, session)

@@ -36,6 +36,7 @@ from memoranda.memory.job import Job
 from memoranda.memory.operator import Operator
 from memoranda.memory.parts import Parts
 from memoranda.ports.arm import Remarking
+from memoranda.ports.model import LanguageModel
 from memoranda.services import indexing, scan, status, transcript_import, verify
 from memoranda.services import operator as operators
 from memoranda.services import sync as sync_service
@@ -112,6 +113,15 @@ class Memory(Archives, AbstractContextManager["Memory"]):
     def set_operator(self, new: str, *, old: str = "", at_terminal: bool = False) -> None:
         """Set or change the operator's passphrase. Raises Denied, InvalidInput."""
         operators.set_credential(self._parts.stores, new, old=old, at_terminal=at_terminal)
+
+    def language_model(self) -> LanguageModel:
+        """Return the language model in use; nothing is asked yet.
+
+        Raises:
+            ConfigurationError: none is set (`llm.model`), or it cannot be used.
+            MissingExtra: the extra `llm` is not installed.
+        """
+        return self._parts.models.open()
 
     def _handle(self, principal: Principal, agent_id: str) -> Agent:
         return Agent(self._parts, self._viewer(principal, agent_id))

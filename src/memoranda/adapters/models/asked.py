@@ -67,7 +67,7 @@ class PydanticModel:
 
     async def _within(self, question: Question) -> Answer:
         try:
-            async with asyncio.timeout(question.timeout):
+            async with self._model, asyncio.timeout(question.timeout):  # its connections end with the question
                 return _answer(await self._asked(question))
         except TimeoutError as error:
             raise ModelFailed(f"{self.name} did not answer within {question.timeout:g} s") from error

@@ -50,6 +50,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     "archives": ("export", "import", "import-transcript"),
     "prompting": ("context", "blocks", "timeframe", "injections"),
     "talks": ("session",),
+    "chatting": ("chat",),
     "upkeep": ("init", "status", "doctor", "sync", "reindex", "watch", "verify"),
     "benching": ("bench",),
     "evaluating": ("eval",),

@@ -159,10 +159,11 @@ def undo(
         seen = "" if yes else _ask(session, count, checkpoint)
         outcome = ensure_done(handle.undo(count, expected=seen) if checkpoint is None else handle.restore(checkpoint))
     answer = wire.restored(outcome, checkpoint_id=checkpoint or "")
-    session.out.result(answer, _restored_lines(outcome))
+    session.out.result(answer, restored_lines(outcome))
 
 
-def _restored_lines(outcome: BatchOutcome) -> Iterator[str]:
+def restored_lines(outcome: BatchOutcome) -> Iterator[str]:
+    """Show which files an undo brought back or removed."""
     for word, deleted in (("restored", False), ("removed", True)):
         paths = [change.path for change in outcome.files if change.deleted is deleted]
         if paths:

@@ -56,10 +56,11 @@ def context(
         "parts": [{"name": part.name, "characters": len(part.text), "tokens": part.tokens} for part in found.parts],
         "results": [wire.hit(hit) for hit in found.hits],
     }
-    session.out.result(answer, _context_lines(found))
+    session.out.result(answer, context_lines(found))
 
 
-def _context_lines(found: Context) -> Iterator[str]:
+def context_lines(found: Context) -> Iterator[str]:
+    """Show the parts of a prompt, with about how many tokens each costs."""
     for part in found.parts:
         yield strong(f"--- {part.name}: about {part.tokens} tokens ---")
         yield plain(part.text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,12 +108,19 @@ def existing_home(home: Path | None) -> Path:
 
 
 @contextlib.contextmanager
-def opened(home: Path | None, agent: str | None, *, as_json: bool, make: bool = False) -> Iterator[Session]:
+def opened(
+    home: Path | None,
+    agent: str | None,
+    *,
+    as_json: bool,
+    make: bool = False,
+    settings: Mapping[str, object] | None = None,
+) -> Iterator[Session]:
     """Open the memory, as the pinned agent where the environment names one, else as a person.
 
-    `make` lets a home be made where there is none.
+    `make` lets a home be made where there is none; `settings` override file and environment.
     """
     agent_id = acting_agent(agent)
-    with memoranda.open(home if make else existing_home(home)) as memory:
+    with memoranda.open(home if make else existing_home(home), settings=settings) as memory:
         handle = memory.person(agent_id) if pinned_agent() is None else acting(memory, agent_id)
         yield Session(memory, handle, agent_id, Output(as_json=as_json))

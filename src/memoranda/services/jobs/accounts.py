@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from memoranda.domain.job import RunReport, Step
 from memoranda.domain.report import Event
@@ -13,7 +15,6 @@ from memoranda.errors import NotFound
 from memoranda.services.stores import Stores
 
 _MOST = 100_000
-_RUNS = 1_000
 _LONGEST_DAY = timedelta(hours=26)
 
 
@@ -23,14 +24,14 @@ def spent_today(stores: Stores) -> int:
     zone, since = stores.zone(), (datetime.fromisoformat(now) - _LONGEST_DAY).isoformat(timespec="microseconds")
     today = zone.day(now)
     found = stores.ledger.events(scope=None, limit=_MOST, kind="job.asked", since=since)
-    asked = [json.loads(event.payload) for event in found if zone.day(event.at) == today]
-    return sum(int(one["input_tokens"]) + int(one["output_tokens"]) for one in asked)
+    asked = [_said(event) for event in found if zone.day(event.at) == today]
+    return sum(int(one.get("input_tokens", 0)) + int(one.get("output_tokens", 0)) for one in asked)
 
 
 def runs(stores: Stores, scope: Scope, *, kind: str = "", limit: int = 20) -> tuple[RunReport, ...]:
     """Return the newest runs in a scope, newest first; one that was killed has begun and never ended."""
     started = stores.ledger.events(scope=scope, limit=_MOST, kind="job.started")
-    wanted = [event for event in started if not kind or json.loads(event.payload)["kind"] == kind][:limit]
+    wanted = [event for event in started if not kind or _said(event).get("kind") == kind][:limit]
     return tuple(_report(event, _end(stores, scope, event.subject)) for event in wanted)
 
 
@@ -42,15 +43,18 @@ def run(stores: Stores, scope: Scope, run_id: str) -> RunReport:
     return _report(found[0], _end(stores, scope, run_id))
 
 
-def concluded(stores: Stores, scope: Scope, kind: str, outcome: str) -> set[str]:
-    """Return the ids that runs of this kind, the newest 1,000 of all, have ended with this outcome."""
-    ended = (json.loads(event.payload or "{}") for event in stores.ledger.events(
-        scope=scope, limit=_RUNS, kind="job.ended"
-    ))  # fmt: skip
-    return {
-        ident for said in ended if said.get("kind") == kind for step in said["steps"] if step["outcome"] == outcome
-        for ident in step["ids"]
-    }  # fmt: skip
+def concluded(stores: Stores, scope: Scope, kind: str, outcome: str) -> tuple[str, ...]:
+    """Return the ids of steps that runs of this kind ended with this outcome, those of the newest run first."""
+    found = stores.ledger.events(scope=scope, limit=_MOST, kind="job.ended")
+    ended = [_said(event) for event in found if f'"{outcome}"' in event.payload]
+    steps = [step for said in ended if said["kind"] == kind for step in said["steps"] if step["outcome"] == outcome]
+    return tuple(dict.fromkeys(ident for step in steps for ident in step["ids"]))
+
+
+def _said(event: Event) -> dict[str, Any]:
+    """Return what an event says; nothing where it named something that was erased since."""
+    said: dict[str, Any] = json.loads(event.payload or "{}")
+    return said
 
 
 def _end(stores: Stores, scope: Scope, run_id: str) -> Sequence[Event]:
@@ -58,13 +62,17 @@ def _end(stores: Stores, scope: Scope, run_id: str) -> Sequence[Event]:
 
 
 def _report(started: Event, ended: Sequence[Event]) -> RunReport:
-    begun = json.loads(started.payload)
+    begun = _said(started)
+    known = RunReport(
+        id=started.subject, kind=begun.get("kind", ""), scope=started.scope, state="running", started_at=started.at,
+        session=begun.get("session", ""), model=begun.get("model", ""),
+    )  # fmt: skip
     if not ended:
-        return RunReport(
-            id=started.subject, kind=begun["kind"], scope=started.scope, state="running", started_at=started.at,
-            session=begun["session"], model=begun["model"],
-        )  # fmt: skip
-    said = json.loads(ended[0].payload)
+        return known
+    said = _said(ended[0])
+    if not said:
+        why = "what this run did named something that was erased since, and went with it"
+        return replace(known, state="done", code="erased", message=why, ended_at=ended[0].at)
     return RunReport(
         id=started.subject, kind=said["kind"], scope=started.scope, state=said["state"], code=said["code"],
         message=said["message"], started_at=started.at, ended_at=ended[0].at, session=said["session"],

@@ -18,7 +18,7 @@ from memoranda.domain.prompt import clipped
 from memoranda.domain.record import Record, Trust
 from memoranda.domain.scope import Scope
 from memoranda.domain.settings import JobSettings
-from memoranda.services.jobs.accounts import runs
+from memoranda.services.jobs.accounts import concluded
 from memoranda.services.jobs.material import Sight, active_in
 from memoranda.services.jobs.proposing import Changes
 from memoranda.services.jobs.run import Desk, Run, Skipped, carry_out
@@ -30,7 +30,6 @@ MAX_RECORDS, MAX_PAIRS = 40, 40
 NEAREST = 5
 _RECORD_BYTES = 500
 _MAX_TOKENS = 3_000
-_RUNS = 1_000
 
 Label = Literal["contradiction", "update", "compatible", "same"]
 _LABELS: tuple[Label, ...] = get_args(Label)
@@ -97,12 +96,8 @@ def _place(record: Record) -> tuple[str, str]:
 
 def _read_up_to(stores: Stores, scope: Scope) -> tuple[str, str]:
     """Return the place of the last record that an earlier run has compared."""
-    for one in runs(stores, scope, kind="contradictions", limit=_RUNS):
-        for step in one.steps:
-            record = stores.ledger.record(step.ids[0]) if step.outcome == "compared" else None
-            if record is not None:
-                return _place(record)
-    return "", ""
+    found = (stores.ledger.record(ident) for ident in concluded(stores, scope, "contradictions", "compared"))
+    return next((_place(record) for record in found if record is not None), ("", ""))
 
 
 def _pairs(

@@ -45,6 +45,11 @@ class Changes:
             taken={ident for one in mine if one.state in ("pending", "rejected") for ident in _named(one)},
         )  # fmt: skip
 
+    @property
+    def room(self) -> int:
+        """How many records may still be touched, one change each."""
+        return self.left if self.applies else min(self.left, max(MAX_WAITING - self.waiting, 0))
+
     def change(self, what: str, records: Sequence[Record], operations: tuple[Operation, ...], *, why: str) -> None:
         """Change these records, or propose it; what stands against it is noted instead."""
         ids = [record.id for record in records]

@@ -77,7 +77,7 @@ def _work(run: Run, *, settings: JobSettings) -> None:
         _rule_on_waiting(run)
         active = active_in(run.desk.stores, run.scope)
         changes = Changes.of(run, len(active), settings.max_change)
-        claims = _claims(run, active, changes.taken)
+        claims = _claims(run, active, changes)
         if not claims and not run.steps:
             raise Skipped("nothing_new", "nothing waits without a verdict, and no claim is to be checked")
         if not claims:
@@ -123,20 +123,25 @@ def _settle(run: Run, changes: Changes, claims: dict[str, _Claim], item: Mapping
         changes.change(found, (claim.record,), (raised if found == "supports" else lowered,), why=why)
 
 
-def _claims(run: Run, active: Sequence[Record], taken: set[str]) -> dict[str, _Claim]:
-    """Return the claims to check, by id: oldest first, none that is pinned, waits, was declined or was unclear."""
+def _claims(run: Run, active: Sequence[Record], changes: Changes) -> dict[str, _Claim]:
+    """Return the claims to check, by id: oldest first, none that is pinned, waits, was declined or was unclear.
+
+    There are no more than could be proposed.
+    """
     stores = run.desk.stores
-    done = taken | concluded(stores, run.scope, "steward", "unclear")
+    done = {*changes.taken, *concluded(stores, run.scope, "steward", "unclear")}
+    room = min(MAX_CLAIMS, changes.room)
+    unproven = concluded(stores, run.scope, "steward", "unproven")
     claims: dict[str, _Claim] = {}
     for record in sorted(active, key=lambda one: (one.recorded_at, one.id)):
-        if len(claims) == MAX_CLAIMS:
+        if len(claims) >= room:
             break
         if record.id in done or not _claims_proof(record):
             continue
         evidence = _evidence(stores, record)
         if evidence:
             claims[record.id] = _Claim(record, evidence)
-        else:
+        elif record.id not in unproven:
             run.step("claim", "unproven", record.id, why="none of its evidence resolves")
     return claims
 
