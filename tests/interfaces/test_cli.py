@@ -20,7 +20,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "reference"
 VERBS = {
     "init", "status", "doctor", "save", "search", "get", "delete", "history", "blame", "log", "undo", "diff",
     "checkpoints", "sync", "reindex", "watch", "verify", "config list", "config get", "mcp", "serve",
-    "update", "forget", "dream run", "dream list", "dream show", "dream undo", "pin", "unpin",
+    "update", "forget", "dream run", "dream list", "dream show", "dream undo", "pin", "unpin", "timeline",
     "dream contradictions", "dream steward", "dream usage",
     "review list", "review show", "review diff", "review approve", "review reject", "proposals", "adopt", "retier",
     "operator set", "operator status", "session list", "session open", "session tool-result", "session reset",

@@ -43,6 +43,7 @@ READS: dict[str, Read] = {
     "blocks": lambda agent, _: agent.blocks(),
     "context": lambda agent, _: agent.context("aardvark locker"),
     "runs": lambda agent, _: agent.runs(),
+    "timeline": lambda agent, _: agent.timeline(),
     "run": lambda agent, known: agent.run(known["run"]),
     "conflicts_query": lambda agent, _: agent.conflicts_query(query="aardvark"),
     "conflicts_stores": lambda agent, _: agent.conflicts_stores(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memoranda.domain.job import RunReport
+from memoranda.domain.timeline import TimelineEvent
 from memoranda.interfaces.wire import Json
 from memoranda.services.jobs.undoing import Undone
 
@@ -20,6 +21,11 @@ def run(one: RunReport, *, steps: bool = True) -> Json:
             {"what": step.what, "outcome": step.outcome, "ids": list(step.ids), "why": step.why} for step in one.steps
         ]
     return shown
+
+
+def timeline_event(one: TimelineEvent) -> Json:
+    """Return an event of the timeline."""
+    return {"name": one.name, "seq": one.seq, "at": one.at, "scope": one.scope, "payload": dict(one.payload)}
 
 
 def undone(run_id: str, one: Undone) -> Json:

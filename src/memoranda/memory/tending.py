@@ -10,6 +10,8 @@ from memoranda.domain.given import check_str
 from memoranda.domain.job import RunReport
 from memoranda.domain.query import Filters, Hit, Query
 from memoranda.domain.scope import Viewer
+from memoranda.domain.timeline import TimelineEvent
+from memoranda.domain.times import read_time
 from memoranda.domain.usage import Usage
 from memoranda.errors import BackendError, Denied, IntegrityError
 from memoranda.memory.core import CoreMemory
@@ -25,6 +27,7 @@ from memoranda.services.jobs.steward import steward
 from memoranda.services.jobs.undoing import Undone, undo_run
 from memoranda.services.jobs.usage import audit_usage, usage
 from memoranda.services.recall import recall
+from memoranda.services.timeline import timeline
 
 
 class Tending(CoreMemory):
@@ -94,6 +97,16 @@ class Tending(CoreMemory):
         self._guard()
         check_str(run_id=run_id)
         return accounts.run(self._parts.stores, self.scope, run_id)
+
+    def timeline(self, *, limit: int = 50, since: str = "", name: str = "") -> tuple[TimelineEvent, ...]:
+        """Return what happened to this memory under stable names, newest first; see `docs/howto/timeline.md`.
+
+        `name` may be the beginning of names before a dot. Raises InvalidInput.
+        """
+        self._guard()
+        check_str(since=since, name=name)
+        after = read_time(since) if since else ""
+        return timeline(self._parts.stores, self.scope, limit=limit, since=after, name=name)
 
     def undo_run(self, run_id: str) -> Undone:
         """Take a whole run back: what it changed, what a person let take effect for it, and what still waits.

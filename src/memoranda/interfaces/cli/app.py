@@ -43,7 +43,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     "forgetting": ("update", "forget"),
     "changes": ("history", "blame", "log", "undo", "diff", "checkpoints"),
     "reviewing": ("review", "proposals", "adopt", "retier"),
-    "dreaming": ("dream", "pin", "unpin"),
+    "dreaming": ("dream", "pin", "unpin", "timeline"),
     "conflicts": ("conflicts",),
     "credential": ("operator",),
     "erasing": ("erase",),

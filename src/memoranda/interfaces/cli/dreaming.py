@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -35,6 +36,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group)
     app.command()(pin)
     app.command()(unpin)
+    app.command()(timeline)
 
 
 @verb
@@ -139,6 +141,27 @@ def pin(ident: Ident, *, agent: AgentId = None, home: Home = None, as_json: AsJs
 def unpin(ident: Ident, *, agent: AgentId = None, home: Home = None, as_json: AsJson = False) -> None:
     """Let background work propose changes to a record again."""
     _pinned(ident, agent, home, pinned=False, as_json=as_json)
+
+
+@verb
+def timeline(
+    *,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=1_000, help="Events at most.")] = 50,
+    name: Annotated[
+        str, typer.Option("--name", metavar="NAME", help="Only events of this name, or of names that begin so.")
+    ] = "",
+    since: Annotated[
+        str, typer.Option("--since", metavar="TIME", help="At or after (ISO 8601; UTC without an offset).")
+    ] = "",
+    agent: AgentId = None,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what happened to one agent's memory under stable names, newest first."""
+    with opened(home, agent, as_json=as_json) as session:
+        found = session.agent.timeline(limit=limit, name=name, since=since)
+    lines = [plain(f"{one.at[:19]}  {one.name}  {json.dumps(dict(one.payload), ensure_ascii=False)}") for one in found]
+    session.out.result({"events": [wire_jobs.timeline_event(one) for one in found]}, lines or ["nothing happened yet"])
 
 
 def _pinned(ident: str, agent: AgentId, home: Home, *, pinned: bool, as_json: bool) -> None:
