@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,7 +18,9 @@ import memoranda
 from memoranda.domain.markdown import parse
 from memoranda.domain.outcome import Saved
 from memoranda.memory import Memory
+from memoranda.ports.model import Question
 from tests.homes import KEYWORDS_ONLY
+from tests.scripted import Scripted, operations
 
 PATHS = ("MEMORY.md", "memory/a.md", "memory/b.md")
 EXAMPLES = int(os.environ.get("ANY_ORDER_EXAMPLES", "25"))
@@ -36,12 +39,17 @@ class AnyOrder(RuleBasedStateMachine):
     def begin(self) -> None:
         """Make an empty home."""
         self.folder = Path(tempfile.mkdtemp())
-        self.memory: Memory = memoranda.open(self.folder, settings=KEYWORDS_ONLY)
+        self.model = Scripted([operations()])
+        self.memory: Memory = self.opened()
         self.number = 0
         self.synced = False
         self.authors: dict[str, str] = {}
         self.known: dict[str, bytes | None] = {}
         self.kept: list[dict[str, bytes | None]] = []
+
+    def opened(self) -> Memory:
+        """Open the home, with a model that says what a rule lets it say."""
+        return memoranda.open(self.folder, settings=KEYWORDS_ONLY, model=self.model)
 
     def teardown(self) -> None:
         """Remove the home."""
@@ -170,19 +178,50 @@ class AnyOrder(RuleBasedStateMachine):
         assert {path: self.bytes_of(path) for path in expected} == expected
         self.changed(*expected)
 
+    @rule(deed=st.sampled_from(["retire", "rewrite", "merge"]), applies=st.booleans())
+    def dream(self, deed: str, applies: bool) -> None:
+        """A model would change whatever it is shown: no byte changes, and taking the dream back leaves nothing waiting.
+
+        Where a person approves first, taking it back brings every byte back.
+        """
+
+        def wanted(_: Question) -> dict[str, Any]:
+            ids = [one["id"] for one in self.model.shown()["records"]][:2]
+            return operations({"op": deed, "ids": ids[: 1 if deed == "rewrite" else 2], "text": "All as one dreamt."})
+
+        self.model.script = wanted
+        before = {path: self.bytes_of(path) for path in PATHS}
+        person = self.memory.person("main")
+        report = person.dream()
+        assert report.state in ("done", "skipped")
+        assert {path: self.bytes_of(path) for path in PATHS} == before
+        waits = report.count("waits")
+        if waits and applies:
+            operator = self.memory.operator(at_terminal=True)
+            (waiting,) = operator.waiting()
+            operator.approve(waiting.id, waiting.content_hash)
+            self.changed(*[path for path in PATHS if self.bytes_of(path) != before[path]])
+        undone = person.undo_run(report.id)
+        assert undone.conflicts == ()
+        assert len(undone.withdrawn) == (0 if applies else waits)
+        assert {path: self.bytes_of(path) for path in PATHS} == before
+        if undone.restored:
+            self.changed(*undone.restored)
+        assert person.proposals() == ()
+
     @rule()
     def lose_the_index(self) -> None:
         """The index is deleted; the next sync builds it."""
         self.memory.close()
         shutil.rmtree(self.folder / ".state/index")
-        self.memory = memoranda.open(self.folder, settings=KEYWORDS_ONLY)
+        self.memory = self.opened()
         self.memory.sync()
 
     @rule()
     def restart(self) -> None:
         """Another process opens the home."""
         self.memory.close()
-        self.memory = memoranda.open(self.folder, settings=KEYWORDS_ONLY)
+        self.memory = self.opened()
 
     @rule()
     def sync_again(self) -> None:
