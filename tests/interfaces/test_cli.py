@@ -24,7 +24,7 @@ VERBS = {
     "dream contradictions", "dream steward", "dream usage",
     "review list", "review show", "review diff", "review approve", "review reject", "proposals", "adopt", "retier",
     "operator set", "operator status", "session list", "session open", "session tool-result", "session reset",
-    "session close", "session say", "session messages", "session compact", "erase", "export", "import",
+    "session close", "session say", "session messages", "session compact", "session tidy", "erase", "export", "import",
     "import-transcript", "context", "timeframe", "injections", "blocks list", "blocks show", "blocks set",
     "blocks append", "blocks replace", "bench quality", "eval jobs", "chat",
     "conflicts list", "conflicts add", "conflicts resolve", "conflicts stores", "conflicts gate", "conflicts gates",

@@ -1,4 +1,4 @@
-"""Verbs for sessions, for hooks and for looking: `session list|open|say|messages|compact|tool-result|reset|close`."""
+"""Verbs for sessions, for hooks and for looking: `session list|open|say|messages|compact|tidy|reset|close` and more."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from memoranda.domain.conversation import Message
 from memoranda.domain.episode import one_line
 from memoranda.domain.session import SessionState
 from memoranda.errors import Denied, NotFound
+from memoranda.interfaces import wire_jobs
 from memoranda.interfaces.cli.notes import text_argument
 from memoranda.interfaces.cli.options import AgentId, AsJson, Home, verb
 from memoranda.interfaces.cli.output import indented, plain
 from memoranda.interfaces.cli.session import SESSION, in_session, opened, pinned_agent
 from memoranda.interfaces.cli.session import Session as Opened
 from memoranda.memory import Session
+from memoranda.memory.session import KEEP_TURNS
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The session's key: the host's own name for it.")]
 
@@ -33,6 +35,7 @@ def register(app: typer.Typer) -> None:
     group.command("say")(session_say)
     group.command("messages")(session_messages)
     group.command("compact")(session_compact)
+    group.command("tidy")(session_tidy)
     app.add_typer(group)
 
 
@@ -178,6 +181,28 @@ def session_compact(
         left = len(session.messages)
     line = f"{left} messages are left" if done else "there was nothing to cut"
     here.out.result({"compacted": done, "messages": left}, [line])
+
+
+@verb
+def session_tidy(
+    key: Key,
+    *,
+    keep: Annotated[int, typer.Option("--keep", min=0, help="Turns of the user that stay as they are.")] = KEEP_TURNS,
+    restore: Annotated[bool, typer.Option("--restore", help="Show the whole conversation again.")] = False,
+    agent: AgentId = None,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show older results of tools, and runs of heartbeats, as one line each; the log keeps everything."""
+    with opened(home, agent, as_json=as_json) as here:
+        session = _read_in(here, key)
+        if restore:
+            back = session.restore_hygiene()
+            here.out.result({"restored": back}, [f"{back} messages are shown whole again"])
+            return
+        report = session.tidy(keep_turns=keep)
+    lines = [plain(f"{step.what}: {step.why}") for step in report.steps] or ["there was nothing to shorten"]
+    here.out.result(wire_jobs.run(report), lines)
 
 
 def _spoken_in(here: Opened, key: str) -> Session:
