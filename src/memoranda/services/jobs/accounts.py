@@ -14,7 +14,7 @@ from memoranda.domain.scope import Scope
 from memoranda.errors import NotFound
 from memoranda.services.stores import Stores
 
-_MOST = 100_000
+_FEW, _MOST = 1_000, 100_000
 _LONGEST_DAY = timedelta(hours=26)
 
 
@@ -30,8 +30,11 @@ def spent_today(stores: Stores) -> int:
 
 def runs(stores: Stores, scope: Scope, *, kind: str = "", limit: int = 20) -> tuple[RunReport, ...]:
     """Return the newest runs in a scope, newest first; one that was killed has begun and never ended."""
-    started = stores.ledger.events(scope=scope, limit=_MOST, kind="job.started")
-    wanted = [event for event in started if not kind or _said(event).get("kind") == kind][:limit]
+    for most in (_FEW, _MOST):
+        started = stores.ledger.events(scope=scope, limit=most, kind="job.started")
+        wanted = [event for event in started if not kind or _said(event).get("kind") == kind][:limit]
+        if len(wanted) == limit or len(started) < most:
+            break
     return tuple(_report(event, _end(stores, scope, event.subject)) for event in wanted)
 
 
