@@ -130,3 +130,16 @@ def test_other_agents_have_their_own_talk(cli: CommandLine) -> None:
         sessions = cli("session", "list", "--agent", "ada", "--json").json["sessions"]
         assert [one["key"] for one in sessions] == ["tea"]
         assert cli("session", "list", "--json").json["sessions"] == []
+
+
+@pytest.mark.slow
+def test_the_first_turn_recalls(cli: CommandLine) -> None:
+    """In a new process with an embedder the first question gets what fits it: the embedder is open by then."""
+    assert cli("save", TEA, "--file", "memory/notes.md").code == 0
+    with model_server("Green tea.", NOTHING) as server:
+        named = environment(server) | {"MEMORANDA_MEMORY_PROVIDER": "minilm"}
+        done = cli.process("chat", stdin=b"What do I drink in the morning?\n", **named)
+        assert done.code == 0, done
+        last = server.asked[0]["messages"][-1]["content"]
+        assert "recalled_memory_" in last
+        assert TEA in last

@@ -65,6 +65,10 @@ def chat(
         asked = here.memory.language_model()
         here.refresh()
         talk = here.memory.agent(here.agent_id).session(key)
+        with busy("(opening memory …)"):
+            here.agent.search(
+                "Where were we?", limit=1
+            )  # opens the embedder: the first turn waits for recall but briefly
         with Watcher(here.memory, agents=(here.agent_id,)), Tender(here.memory):
             screen = _Screen(here, Chat(talk, asked, UrlFetcher(), here.memory.config, tell=_tell))
             failed = screen.run(_lines())
