@@ -365,3 +365,15 @@ def test_a_trust_that_is_lowered_waits_too(tmp_path: Path) -> None:
         approve_all(memory)
         assert person.history(one).versions[-1].record.trust is Trust.UNTRUSTED
         assert texts(person, "moon")
+
+
+def test_half_a_character_is_a_mark(tmp_path: Path) -> None:
+    """What UTF-8 cannot hold becomes a mark in reasons and texts; the run ends and can be read."""
+    model = Scripted([{}])
+    with home(tmp_path, model=model) as memory:
+        (one,) = remember(memory.agent("main"), "The moon is a lamp.")
+        wanted = operations({"op": "rewrite", "ids": [one], "text": "A \ud800.", "why": "\ud800"})
+        model.script = [wanted]
+        report = memory.person("main").dream()
+        assert [(step.outcome, step.why) for step in report.steps] == [("waits", "?")]
+        assert memory.person("main").run(report.id).state == "done"
