@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import memoranda
 from memoranda.adapters import registry
@@ -30,9 +31,11 @@ from memoranda.domain.settings import EmbedderSettings, ModelSettings
 from memoranda.errors import ConfigurationError, IntegrityError
 from memoranda.memory import Memory, Parts
 from memoranda.ports import Embedder
-from memoranda.ports.model import LanguageModel
-from memoranda.services.jobs.rerank import Scores
+from memoranda.services.scores import Scores
 from memoranda.services.stores import Stores
+
+if TYPE_CHECKING:
+    from memoranda.ports.model import LanguageModel
 
 DEFAULT_HOME = "~/.memoranda"
 

@@ -13,7 +13,7 @@ from tests.interfaces.command_line import TEA, CommandLine
 
 HEAVY = {
     "onnxruntime", "tokenizers", "mcp", "mcp_types", "uvicorn", "starlette", "numpy", "pydantic", "httpx2", "tenacity",
-    "xllamacpp",
+    "xllamacpp", "pydantic_ai", "openai",
 }  # fmt: skip
 
 LOADED = """
@@ -25,7 +25,7 @@ print(code, *sorted(sys.modules), file=sys.stderr)
 
 
 def loaded(cli: CommandLine, arguments: Sequence[str]) -> set[str]:
-    """Run a command line in a fresh process and return the top modules it loaded."""
+    """Run a command line in a fresh process and return the modules it loaded."""
     done = subprocess.run(
         [sys.executable, "-c", LOADED, *arguments],
         env=cli.clean(),
@@ -36,7 +36,7 @@ def loaded(cli: CommandLine, arguments: Sequence[str]) -> set[str]:
     )
     code, *modules = done.stderr.splitlines()[-1].split()
     assert code == "0", done.stderr
-    return {module.split(".")[0] for module in modules}
+    return set(modules)
 
 
 @pytest.mark.slow
@@ -60,3 +60,12 @@ def test_a_saved_text_gets_its_vector_from_the_next_search(cli: CommandLine, hom
     assert found["mode"] == "hybrid"
     assert found["results"][0]["text"].strip() == TEA
     assert cli("status", "--json").json["scopes"][0]["vectors"] == 1
+
+
+@pytest.mark.slow
+def test_only_a_job_loads_jobs(cli: CommandLine) -> None:
+    """Saving and searching load no job and no gate; listing what jobs did loads them."""
+    jobs = {"memoranda.services.jobs.run", "memoranda.services.jobs.accounts", "memoranda.services.gating"}
+    assert not loaded(cli, ["save", TEA]) & jobs
+    assert not loaded(cli, ["search", "--mode", "keyword", "tea"]) & jobs
+    assert "memoranda.services.jobs.accounts" in loaded(cli, ["dream", "list"])

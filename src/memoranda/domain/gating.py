@@ -25,6 +25,9 @@ MAX_PENDING = 512
 
 TOO_MANY = "too_many_pending"
 
+TIMEOUT_SECONDS = 3_600.0
+"""How long an action waits for a person unless something else is asked."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lookup:

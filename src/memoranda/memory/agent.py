@@ -31,7 +31,6 @@ from memoranda.memory.tending import Tending
 from memoranda.services import checkpoints, episodes, reading
 from memoranda.services import sync as sync_service
 from memoranda.services.context import Talk, assemble
-from memoranda.services.jobs.rerank import noted, rerank, widened
 from memoranda.services.recall import Turns, recall
 from memoranda.services.recall_past import Past
 from memoranda.services.settling import settled
@@ -136,6 +135,8 @@ class Agent(Tending, Recorder, Recollection, Conflicts):
 
     def _reranked(self, query: Query) -> RecallResult:
         """Let the model read the best hits again; where it fails they stay in their order and the trace says so."""
+        from memoranda.services.jobs.rerank import noted, rerank, widened  # noqa: PLC0415 - few verbs run a job
+
         try:
             desk = self._desk()
         except (ConfigurationError, MissingExtra) as error:

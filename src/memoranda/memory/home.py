@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from memoranda.config import Config
 from memoranda.domain.given import check_str
-from memoranda.domain.job import RunReport
 from memoranda.domain.report import (
     Finding,
     Progress,
@@ -36,14 +35,16 @@ from memoranda.memory.job import Job
 from memoranda.memory.operator import Operator
 from memoranda.memory.parts import Parts
 from memoranda.ports.arm import Remarking
-from memoranda.ports.model import LanguageModel
 from memoranda.services import indexing, scan, status, transcript_import, verify
 from memoranda.services import operator as operators
 from memoranda.services import sync as sync_service
 from memoranda.services.embedding import embed_pending
-from memoranda.services.jobs.due import due_dreams, due_sessions
 from memoranda.services.secret_text import redacted
 from memoranda.services.transcript_import import TranscriptReport
+
+if TYPE_CHECKING:
+    from memoranda.domain.job import RunReport
+    from memoranda.ports.model import LanguageModel
 
 
 class Memory(Archives, AbstractContextManager["Memory"]):
@@ -250,6 +251,8 @@ class Memory(Archives, AbstractContextManager["Memory"]):
         """
         if not self._parts.models.name:
             return ()
+        from memoranda.services.jobs.due import due_dreams, due_sessions  # noqa: PLC0415 - few verbs run a job
+
         stores, settings = self._parts.stores, self.config.jobs
         done = [
             self.agent(state.scope.id).session(state.key, audience=state.audience).extract()

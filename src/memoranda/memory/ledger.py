@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from memoranda.domain.assertion import Assertion, Found, Indexed
-from memoranda.domain.gating import Gate, Verdict
+from memoranda.domain.gating import TIMEOUT_SECONDS, Gate, Verdict
 from memoranda.domain.given import check_str
 from memoranda.memory.handle import Handle
-from memoranda.services import conflicts, gating
 
 
 class Conflicts(Handle):
@@ -32,6 +31,8 @@ class Conflicts(Handle):
 
         Raises InvalidInput, Denied, NotFound, and LedgerUnavailable where the endpoint is not well.
         """
+        from memoranda.services import conflicts  # noqa: PLC0415 - few verbs need it
+
         self._guard()
         offer = conflicts.Offer(
             entity=entity, topic=topic, store=store, fact=fact, metadata=metadata, conflict=conflict,
@@ -44,11 +45,15 @@ class Conflicts(Handle):
 
         `query` is a part of entity, topic, fact or reason, in whatever case. Raises as `conflicts_index`.
         """
+        from memoranda.services import conflicts  # noqa: PLC0415 - few verbs need it
+
         self._guard()
         return conflicts.query(self._parts.stores, self.viewer, entity=entity, topic=topic, store=store, text=query)
 
     def conflicts_stores(self) -> Mapping[str, int]:
         """Return the five stores, each with its number of facts and open contradictions."""
+        from memoranda.services import conflicts  # noqa: PLC0415 - few verbs need it
+
         self._guard()
         return conflicts.counts(self._parts.stores, self.viewer)
 
@@ -59,6 +64,8 @@ class Conflicts(Handle):
 
         Raises Denied where a model asks, NotFound where none is open under these names, InvalidInput.
         """
+        from memoranda.services import conflicts  # noqa: PLC0415 - few verbs need it
+
         self._guard()
         return conflicts.resolve(
             self._parts.stores, self.viewer, entity=entity, topic=topic, store=store, decision=decision,
@@ -73,7 +80,7 @@ class Conflicts(Handle):
         entity: str = "",
         topic: str = "",
         approver: str = "",
-        timeout: float = gating.TIMEOUT_SECONDS,
+        timeout: float = TIMEOUT_SECONDS,
     ) -> Verdict:
         """Ask whether an action may be done now; `outcome` says `act`, `wait` or `safe_draft`.
 
@@ -81,6 +88,8 @@ class Conflicts(Handle):
         (`operator` or `application`), for `timeout` seconds at most. An open contradiction blocks R2 and R3. Raises
         InvalidInput, Denied.
         """
+        from memoranda.services import gating  # noqa: PLC0415 - few verbs need it
+
         self._guard()
         asked = gating.Request(
             action=action, level=level, entity=entity, topic=topic, approver=approver, timeout=timeout
@@ -89,17 +98,23 @@ class Conflicts(Handle):
 
     def gate_list(self, *, pending: bool = True, limit: int = 50) -> tuple[Gate, ...]:
         """Return this scope's actions that wait, oldest first; without `pending` all of them, newest first."""
+        from memoranda.services import gating  # noqa: PLC0415 - few verbs need it
+
         self._guard()
         return gating.listed(self._parts.stores, self.viewer, pending=pending, limit=limit)
 
     def gate_get(self, gate_id: str) -> Gate:
         """Return one of this scope's actions as it is now: what became of it. Raises NotFound."""
+        from memoranda.services import gating  # noqa: PLC0415 - few verbs need it
+
         self._guard()
         check_str(gate_id=gate_id)
         return gating.get(self._parts.stores, self.viewer, gate_id)
 
     def gate_approve(self, gate_id: str, *, rationale: str = "") -> Gate:
         """Let an action be done; a person does that, the one that was named. Raises NotFound, Denied, Ruled."""
+        from memoranda.services import gating  # noqa: PLC0415 - few verbs need it
+
         self._guard()
         check_str(gate_id=gate_id, rationale=rationale)
         by = self.viewer.principal
@@ -107,6 +122,8 @@ class Conflicts(Handle):
 
     def gate_deny(self, gate_id: str, *, rationale: str = "") -> Gate:
         """Rule that an action is not done. Raises as `gate_approve`."""
+        from memoranda.services import gating  # noqa: PLC0415 - few verbs need it
+
         self._guard()
         check_str(gate_id=gate_id, rationale=rationale)
         return gating.deny(self._parts.stores, self.viewer.principal, [self.scope], gate_id, rationale=rationale)

@@ -17,7 +17,7 @@ from memoranda.domain.scope import OPERATOR, REALM, Principal, Scope, Viewer
 from memoranda.errors import NotFound
 from memoranda.memory.parts import Parts
 from memoranda.services import erase as erasing
-from memoranda.services import gateway, gating, review
+from memoranda.services import gateway, review
 
 
 class Operator:
@@ -60,15 +60,21 @@ class Operator:
 
     def gate_list(self, *, pending: bool = True, limit: int = 50) -> tuple[Gate, ...]:
         """Return the actions that wait in any scope, oldest first; without `pending` all of them, newest first."""
+        from memoranda.services import gating  # noqa: PLC0415 - few verbs need it
+
         return gating.listed_everywhere(self._parts.stores, pending=pending, limit=limit)
 
     def gate_approve(self, gate_id: str, *, rationale: str = "") -> Gate:
         """Let an action that waits be done. Raises NotFound, Denied where another person was named, Ruled."""
+        from memoranda.services import gating  # noqa: PLC0415 - few verbs need it
+
         check_str(gate_id=gate_id, rationale=rationale)
         return gating.approve(self._parts.stores, self.principal, None, gate_id, rationale=rationale)
 
     def gate_deny(self, gate_id: str, *, rationale: str = "") -> Gate:
         """Rule that an action that waits is not done. Raises as `gate_approve`."""
+        from memoranda.services import gating  # noqa: PLC0415 - few verbs need it
+
         check_str(gate_id=gate_id, rationale=rationale)
         return gating.deny(self._parts.stores, self.principal, None, gate_id, rationale=rationale)
 

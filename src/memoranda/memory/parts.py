@@ -6,15 +6,17 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from memoranda.config import Config
 from memoranda.ports import Embedder, EmbeddingCache
 from memoranda.ports.archive import ArchiveFiles, ForeignKeys
 from memoranda.ports.erasure import Sweeper
-from memoranda.ports.model import LanguageModel
-from memoranda.services.jobs.rerank import Scores
+from memoranda.services.scores import Scores
 from memoranda.services.stores import Stores
+
+if TYPE_CHECKING:
+    from memoranda.ports.model import LanguageModel
 
 
 class Embedders(Protocol):

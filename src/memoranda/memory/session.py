@@ -8,13 +8,12 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from memoranda.domain.context import Context
 from memoranda.domain.conversation import Conversation, Message
 from memoranda.domain.episode import ROLES, Episode, EpisodeKind, Role, is_searchable, one_line
 from memoranda.domain.given import check_str
-from memoranda.domain.job import RunReport
 from memoranda.domain.operation import Batch
 from memoranda.domain.outcome import BatchOutcome, Duplicate, Saved
 from memoranda.domain.scope import Viewer
@@ -28,8 +27,9 @@ from memoranda.services.context import Talk
 from memoranda.services.episodes import Event
 from memoranda.services.erase import erasures
 from memoranda.services.inbound import defanged_if, is_memory_tool
-from memoranda.services.jobs import hygiene
-from memoranda.services.jobs.extract import extract
+
+if TYPE_CHECKING:
+    from memoranda.domain.job import RunReport
 
 KEEP_MESSAGES, KEEP_TURNS = 20, 10
 
@@ -79,6 +79,8 @@ class Session(Agent):
     @property
     def messages(self) -> tuple[Message, ...]:
         """What a model sees of the conversation: the newest messages, oldest first, secrets redacted."""
+        from memoranda.services.jobs import hygiene  # noqa: PLC0415 - few verbs run a job
+
         with self._lock:
             found = hygiene.shown(self._parts.stores, self._session_id, self._current().messages)
         return tuple(
@@ -279,11 +281,15 @@ class Session(Agent):
         Raises:
             InvalidInput: `keep_turns` is negative, or the session has ended.
         """
+        from memoranda.services.jobs import hygiene  # noqa: PLC0415 - few verbs run a job
+
         with self._lock:
             return hygiene.tidy(self._parts.stores, self._open_state(), self._current().messages, keep_turns=keep_turns)
 
     def restore_hygiene(self) -> int:
         """Show the whole conversation again; return how many messages came back. Raises InvalidInput as `tidy`."""
+        from memoranda.services.jobs import hygiene  # noqa: PLC0415 - few verbs run a job
+
         with self._lock:
             return hygiene.restore(
                 self._parts.stores, self._open_state(), self._current().messages, author=self.viewer.principal
@@ -296,6 +302,8 @@ class Session(Agent):
             Denied: a group listens and memory is not used there.
             ConfigurationError, MissingExtra: as `dream`.
         """
+        from memoranda.services.jobs.extract import extract  # noqa: PLC0415 - few verbs run a job
+
         self._guard()
         report = extract(self._desk(), self._sight(), self._open_state())
         self._embed_if_loaded(report.count("saved"))

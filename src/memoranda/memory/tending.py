@@ -1,33 +1,32 @@
-"""Background work on an agent's memory with a language model, as handles offer it."""
+"""Background work on an agent's memory with a language model, as handles offer it.
+
+Jobs are imported where they are run: no other verb waits for them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from memoranda.domain.access import require
 from memoranda.domain.given import check_str
-from memoranda.domain.job import RunReport
 from memoranda.domain.query import Filters, Hit, Query
 from memoranda.domain.scope import Viewer
-from memoranda.domain.timeline import TimelineEvent
 from memoranda.domain.times import read_time
-from memoranda.domain.usage import Usage
 from memoranda.errors import BackendError, Denied, IntegrityError
 from memoranda.memory.core import CoreMemory
 from memoranda.services import core_blocks, reading
-from memoranda.services.forget import Choose
-from memoranda.services.jobs import accounts
-from memoranda.services.jobs.choosing import Chooser
-from memoranda.services.jobs.contradictions import contradictions
-from memoranda.services.jobs.dream import dream
-from memoranda.services.jobs.material import Sight
-from memoranda.services.jobs.run import Desk
-from memoranda.services.jobs.steward import steward
-from memoranda.services.jobs.undoing import Undone, undo_run
-from memoranda.services.jobs.usage import audit_usage, usage
 from memoranda.services.recall import recall
-from memoranda.services.timeline import timeline
+
+if TYPE_CHECKING:
+    from memoranda.domain.job import RunReport
+    from memoranda.domain.timeline import TimelineEvent
+    from memoranda.domain.usage import Usage
+    from memoranda.services.forget import Choose
+    from memoranda.services.jobs.material import Sight
+    from memoranda.services.jobs.run import Desk
+    from memoranda.services.jobs.undoing import Undone
 
 
 class Tending(CoreMemory):
@@ -43,6 +42,8 @@ class Tending(CoreMemory):
             ConfigurationError: no model is set (`llm.model`), or it cannot be used.
             MissingExtra: the extra `llm` is not installed.
         """
+        from memoranda.services.jobs.dream import dream  # noqa: PLC0415 - few verbs run a job
+
         self._may_tend()
         report = dream(
             self._desk(), self._sight(), self.scope, self._agent_id(), self._parts.config.jobs, asked=asked,
@@ -56,6 +57,8 @@ class Tending(CoreMemory):
 
         What cannot both be true becomes an event `memory.conflict.signal`, what was updated a proposal.
         """
+        from memoranda.services.jobs.contradictions import contradictions  # noqa: PLC0415 - few verbs run a job
+
         self._may_tend()
         return contradictions(self._desk(), self._sight(), self.scope, self._parts.config.jobs)
 
@@ -64,6 +67,8 @@ class Tending(CoreMemory):
 
         What evidence bears or refutes becomes a proposal to believe it more or less.
         """
+        from memoranda.services.jobs.steward import steward  # noqa: PLC0415 - few verbs run a job
+
         self._may_tend()
         return steward(self._desk(), self.scope, self._parts.config.jobs)
 
@@ -72,11 +77,15 @@ class Tending(CoreMemory):
 
         No record changes; `usage` counts the verdicts.
         """
+        from memoranda.services.jobs.usage import audit_usage  # noqa: PLC0415 - few verbs run a job
+
         self._may_tend()
         return audit_usage(self._desk(), self.scope, self._parts.config.jobs)
 
     def usage(self, record_id: str) -> Usage:
         """Count in how many of this agent's sessions a record mattered, as audits found. Raises NotFound."""
+        from memoranda.services.jobs.usage import usage  # noqa: PLC0415 - few verbs run a job
+
         self._guard()
         check_str(record_id=record_id)
         found = reading.history(self._parts.stores, self.viewer, record_id)
@@ -88,12 +97,16 @@ class Tending(CoreMemory):
 
     def runs(self, *, kind: str = "", limit: int = 20) -> tuple[RunReport, ...]:
         """Return the newest runs of jobs in this memory, newest first."""
+        from memoranda.services.jobs import accounts  # noqa: PLC0415 - few verbs run a job
+
         self._guard()
         check_str(kind=kind)
         return accounts.runs(self._parts.stores, self.scope, kind=kind, limit=limit)
 
     def run(self, run_id: str) -> RunReport:
         """Return one run, step by step. Raises NotFound."""
+        from memoranda.services.jobs import accounts  # noqa: PLC0415 - few verbs run a job
+
         self._guard()
         check_str(run_id=run_id)
         return accounts.run(self._parts.stores, self.scope, run_id)
@@ -103,6 +116,8 @@ class Tending(CoreMemory):
 
         `name` may be the beginning of names before a dot. Raises InvalidInput.
         """
+        from memoranda.services.timeline import timeline  # noqa: PLC0415 - few verbs run a job
+
         self._guard()
         check_str(since=since, name=name)
         after = read_time(since) if since else ""
@@ -115,6 +130,8 @@ class Tending(CoreMemory):
             Denied: a model asks; a person takes back what a job did.
             NotFound: there is no such run here.
         """
+        from memoranda.services.jobs.undoing import undo_run  # noqa: PLC0415 - few verbs run a job
+
         if not self.viewer.principal.is_person:
             raise Denied("only a person takes back what a job did")
         self.run(run_id)
@@ -122,9 +139,15 @@ class Tending(CoreMemory):
 
     def _chooser(self) -> Choose | None:
         """Return who says which candidate a request to forget means; None where no model is set."""
-        return Chooser(self._desk(), self.scope).choose if self._parts.models.name else None
+        if not self._parts.models.name:
+            return None
+        from memoranda.services.jobs.choosing import Chooser  # noqa: PLC0415 - few verbs run a job
+
+        return Chooser(self._desk(), self.scope).choose
 
     def _desk(self) -> Desk:
+        from memoranda.services.jobs.run import Desk  # noqa: PLC0415 - few verbs run a job
+
         llm = self._parts.config.llm
         return Desk(
             stores=self._parts.stores, model=self._parts.models.open(), budget=llm.daily_budget,
@@ -133,6 +156,8 @@ class Tending(CoreMemory):
 
     def _sight(self) -> Sight:
         """Return what a job may look at: this scope's records, and the blocks of this agent."""
+        from memoranda.services.jobs.material import Sight  # noqa: PLC0415 - few verbs run a job
+
         return Sight(
             search=self._near, cosines=self._cosines,
             blocks=partial(core_blocks.blocks, self._parts.stores, self._agent_id()),

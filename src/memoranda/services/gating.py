@@ -13,6 +13,7 @@ from memoranda.domain.gating import (
     LEVELS,
     LOOKUP_FAILED,
     MAX_PENDING,
+    TIMEOUT_SECONDS,
     TOO_MANY,
     Gate,
     GateState,
@@ -32,7 +33,7 @@ from memoranda.services.conflicts import check_health
 from memoranda.services.secret_text import secret_refused
 from memoranda.services.stores import Stores
 
-TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS = 3_600.0, 7 * 86_400.0
+MAX_TIMEOUT_SECONDS = 7 * 86_400.0
 MAX_LISTED = 512
 _UNCHECKED: tuple[Level, ...] = LEVELS[:2]
 _PERSONS = ("operator", "application")
