@@ -9,8 +9,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.loopback import QuietHandler, serving
 
 
 @dataclass(slots=True)
@@ -32,8 +33,8 @@ def model_server(*replies: str | int) -> Iterator[ModelServer]:
     """Run a server for as long as the block goes on."""
     state = ModelServer(replies or ("{}",))
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+    class Handler(QuietHandler):
+        def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
             """Answer one request."""
             state.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             reply = state.reply()
@@ -53,25 +54,8 @@ def model_server(*replies: str | int) -> Iterator[ModelServer]:
                 return
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, *_: object) -> None:
-            """Leave a client that went away alone."""
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        state.url = f"http://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield state
-        finally:
-            state.over.set()
-            server.shutdown()
-            thread.join()
+    with serving(Handler, state.over) as state.url:
+        yield state
 
 
 def _body(text: str) -> bytes:

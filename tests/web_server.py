@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from memoranda.adapters.web.pages import MAX_BYTES
+from tests.loopback import QuietHandler, serving
 
 HTML = """<!doctype html><html><head><title>News &amp; tea</title><style>p { color: red }</style>
 <script>alert("seen by nobody")</script></head><body><h1>Green   tea</h1><p>It is
@@ -32,8 +32,8 @@ def web() -> Iterator[str]:
         "/broken": (200, "text/html", b"<p>before<![nonsense[ x ]]> after", ""),
     }
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Handler(QuietHandler):
+        def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
             """Answer one request."""
             if self.path == "/slow":
                 over.wait(20)
@@ -47,21 +47,5 @@ def web() -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, *_: object) -> None:
-            """Leave a client that went away alone."""
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            over.set()
-            server.shutdown()
-            thread.join()
+    with serving(Handler, over) as url:
+        yield url

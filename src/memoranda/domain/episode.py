@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from memoranda.domain.erasure import PLACEHOLDER
+from memoranda.domain.given import readable
 from memoranda.domain.record import Kind, Provenance, Record, Trust
 from memoranda.domain.scope import Principal, Scope
 
@@ -88,11 +89,6 @@ def one_line(text: str) -> str:
     """
     shown = (" " if unicodedata.category(char) in _BREAKING else char for char in text)
     return " ".join("".join(shown).split())
-
-
-def readable(text: str) -> str:
-    """Return a text with a mark for each character that UTF-8 cannot hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def read_line(line: bytes) -> Episode | None:

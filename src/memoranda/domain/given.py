@@ -49,3 +49,8 @@ def check_fields(item: DataclassInstance, *, unicode: bool = False) -> None:
                 raise InvalidInput(f"{field.name} is a list of texts, not one")
             for piece in value:
                 check(**{field.name: piece})
+
+
+def readable(text: str) -> str:
+    """Return a text with a mark for each character that UTF-8 cannot hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")

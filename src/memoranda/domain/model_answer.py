@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from memoranda.domain.given import readable
+
 MAX_ANSWER_CHARS = 1_000_000
 """A longer answer is none: no job asks for so much."""
 
@@ -63,7 +65,7 @@ def text_of(item: Mapping[str, object], name: str, *, limit: int = 4_000) -> str
         raise Misread(f"{name} is no text")
     if len(value) > limit:
         raise Misread(f"{name} is longer than {limit:,} characters")
-    return _readable(value).strip()
+    return readable(value).strip()
 
 
 def names_of(item: Mapping[str, object], name: str, *, limit: int = 64) -> tuple[str, ...]:
@@ -73,12 +75,7 @@ def names_of(item: Mapping[str, object], name: str, *, limit: int = 64) -> tuple
         raise Misread(f"{name} is no list of ids")
     if len(value) > limit:
         raise Misread(f"{name} names more than {limit}")
-    return tuple(dict.fromkeys(map(_readable, value)))
-
-
-def _readable(text: str) -> str:
-    """Return a text with a mark for each character that UTF-8 cannot hold: JSON can escape half of a pair."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return tuple(dict.fromkeys(map(readable, value)))
 
 
 def number_of(item: Mapping[str, object], name: str) -> float:

@@ -19,6 +19,9 @@ AUDIENCES: tuple[Audience, ...] = ("private", "shared")
 RESERVED = "__"
 """Namespaces of private values that begin so are the product's own, and do not count."""
 
+JOBS = f"{RESERVED}jobs"
+"""Namespace in which jobs keep how far they have come in a session."""
+
 _ID = re.compile(r"ses_[0-9a-z]+")
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from memoranda.config import Config
 from memoranda.domain.context import NONCE, Context
 from memoranda.domain.conversation import NOTED, Message
+from memoranda.domain.given import readable
 from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.interfaces import tools, wire
 from memoranda.interfaces.errors import describe
@@ -74,7 +75,7 @@ class Chat:
             MemorandaError: as the session raises.
         """
         earlier = self.session.messages
-        question = self.session.user(_valid(text))
+        question = self.session.user(readable(text))
         self.injected = self.session.context(question)
         said = [*history(earlier), Said(role="user", text=question)]
         if self.injected.volatile:
@@ -100,7 +101,7 @@ class Chat:
         for number in range(MAX_ROUNDS + 1):
             answer = self._asked(instructions, said)
             if answer.text.strip():
-                spoken.append(_valid(answer.text.strip()))
+                spoken.append(readable(answer.text.strip()))
             if answer.truncated:
                 spoken.append("(The answer was cut off at the limit of its length.)")
                 break
@@ -130,7 +131,7 @@ class Chat:
                 raise InvalidInput(f"at most {MAX_CALLS} tools are run at a time")
             text = self._run(call)
         except MemorandaError as error:
-            text = _valid(json.dumps(describe(error), ensure_ascii=False))
+            text = readable(json.dumps(describe(error), ensure_ascii=False))
         return Said(role="tool", text=text, call=call.id, tool=call.tool)
 
     def _run(self, call: Call) -> str:
@@ -140,9 +141,10 @@ class Chat:
         """
         offered = self.offered
         if call.tool not in {tool.name for tool in offered}:
-            tools.call(offered, _valid(call.tool), tools.Caller(self.session), {})
+            tools.call(offered, readable(call.tool), tools.Caller(self.session), {})
         self.tell(f"{call.tool} {_brief(call)}")
-        self.session.tool_call(call.tool, _valid(json.dumps(dict(call.arguments), ensure_ascii=False)), call_id=call.id)
+        said = readable(json.dumps(dict(call.arguments), ensure_ascii=False))
+        self.session.tool_call(call.tool, said, call_id=call.id)
         try:
             caller = tools.Caller(self.session, citations=self.config.citations)
             body = tools.call(offered, call.tool, caller, call.arguments)
@@ -156,7 +158,7 @@ class Chat:
 def _fetch_tool(fetcher: Fetcher) -> tools.Tool:
     def fetch(_: tools.Caller, arguments: tools.Arguments) -> wire.Json:
         page = fetcher.fetch(arguments["url"])
-        return {"text": _valid(page.text + ("\n[The page goes on; it is cut here.]" if page.cut else ""))}
+        return {"text": readable(page.text + ("\n[The page goes on; it is cut here.]" if page.cut else ""))}
 
     return tools.Tool(
         name=FETCH,
@@ -216,8 +218,3 @@ def _brief(call: Call) -> str:
     """Return the first argument of a call for a person's eye, in one line."""
     first = next(iter(call.arguments.values()), "")
     return " ".join(str(first).split())[:80]
-
-
-def _valid(text: str) -> str:
-    """Return text that can be written down: what is no character becomes a question mark."""
-    return text.encode("utf-8", "replace").decode("utf-8")

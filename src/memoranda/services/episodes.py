@@ -21,8 +21,8 @@ from memoranda.domain.episode import (
     log_path,
     one_line,
     read_line,
-    readable,
 )
+from memoranda.domain.given import readable
 from memoranda.domain.passage import Passage, Turn
 from memoranda.domain.passages import passages_of
 from memoranda.domain.record import Record

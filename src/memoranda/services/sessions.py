@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memoranda.domain.content_trust import ContentTrust, is_untrusted
-from memoranda.domain.episode import one_line, readable
-from memoranda.domain.given import check_str
+from memoranda.domain.episode import one_line
+from memoranda.domain.given import check_str, readable
 from memoranda.domain.operation import Door
 from memoranda.domain.record import Provenance
 from memoranda.domain.scope import Principal, Scope

@@ -17,6 +17,22 @@ _POLL_SECONDS = 0.003
 """How often a waiting writer looks: a write takes some ten milliseconds, so a longer sleep would be most of it."""
 
 
+@contextmanager
+def locked(path: Path, what: str, *, busy: str, wait: float, poll: float = _POLL_SECONDS) -> Iterator[None]:
+    """Hold a lock file; `what` names what it locks, `busy` says why it is not free in time. Times are seconds."""
+    lock = FileLock(path, timeout=wait, poll_interval=poll, mode=0o600)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise Busy(busy) from error
+    except OSError as error:
+        raise BackendError(f"the lock of {what} cannot be taken: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 class FileLocks:
     """Locks as files in one folder; the operating system frees them when a process dies."""
 
@@ -32,31 +48,16 @@ class FileLocks:
         if name in held:
             yield
             return
-        lock = FileLock(self._folder / f"{name}.lock", timeout=self._wait, poll_interval=_POLL_SECONDS, mode=0o600)
-        try:
-            lock.acquire()
-        except Timeout as error:
-            raise Busy(f"{scope} is being written by another process; try again") from error
-        except OSError as error:
-            raise BackendError(f"the lock of {scope} cannot be taken: {error.strerror}") from error
-        held.add(name)
-        try:
-            yield
-        finally:
-            held.discard(name)
-            lock.release()
+        busy = f"{scope} is being written by another process; try again"
+        with locked(self._folder / f"{name}.lock", str(scope), busy=busy, wait=self._wait):
+            held.add(name)
+            try:
+                yield
+            finally:
+                held.discard(name)
 
     @contextmanager
     def alone(self, work: str) -> Iterator[None]:
         """Be the only one at a piece of work, across threads and processes."""
-        lock = FileLock(self._folder / f"{work}.lock", timeout=0, mode=0o600)
-        try:
-            lock.acquire()
-        except Timeout as error:
-            raise Busy(f"{work} is under way already") from error
-        except OSError as error:
-            raise BackendError(f"the lock of {work} cannot be taken: {error.strerror}") from error
-        try:
+        with locked(self._folder / f"{work}.lock", work, busy=f"{work} is under way already", wait=0):
             yield
-        finally:
-            lock.release()

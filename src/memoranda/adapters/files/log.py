@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from memoranda.adapters.files import atomic
+from memoranda.adapters.files.locks import locked
 from memoranda.domain.episode import ENDING, FOLDER, day_of
 from memoranda.domain.scope import Scope
-from memoranda.errors import BackendError, Busy
+from memoranda.errors import BackendError
 from memoranda.ports.log import Appended, LogFile
 
 WAIT_SECONDS = 30.0
@@ -40,19 +39,10 @@ class FileEpisodeLog:
     @contextmanager
     def hold(self, scope: Scope) -> Iterator[None]:
         """Hold the right to append; see the port."""
-        lock = FileLock(
-            self._locks / f"{scope.folder}.log.lock", timeout=WAIT_SECONDS, poll_interval=_POLL_SECONDS, mode=0o600
-        )
-        try:
-            lock.acquire()
-        except Timeout as error:
-            raise Busy(f"the log of {scope} is being written by another process; try again") from error
-        except OSError as error:
-            raise BackendError(f"the lock of the log of {scope} cannot be taken: {error.strerror}") from error
-        try:
+        what, path = f"the log of {scope}", self._locks / f"{scope.folder}.log.lock"
+        busy = f"{what} is being written by another process; try again"
+        with locked(path, what, busy=busy, wait=WAIT_SECONDS, poll=_POLL_SECONDS):
             yield
-        finally:
-            lock.release()
 
     def append(self, scope: Scope, path: str, line: bytes) -> Appended:
         """Add one line durably; see the port."""

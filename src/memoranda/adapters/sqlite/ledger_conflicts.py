@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict, fields, replace
 from typing import Any
 
@@ -12,6 +11,7 @@ import apsw
 
 from memoranda.adapters.sqlite.connection import rows_of
 from memoranda.adapters.sqlite.json_form import canonical
+from memoranda.adapters.sqlite.ledger_part import LedgerPart
 from memoranda.domain.assertion import Assertion, Side, merged
 from memoranda.domain.erasure import without
 from memoranda.domain.gating import Gate, Lookup
@@ -80,26 +80,8 @@ def emptied(names: Sequence[str], row: Sequence[Any], pieces: tuple[str, ...]) -
     }
 
 
-class LedgerConflicts:
+class LedgerConflicts(LedgerPart):
     """The part of the ledger that keeps assertions, contradictions and gated actions."""
-
-    def _reading(self) -> AbstractContextManager[apsw.Connection]:
-        raise NotImplementedError
-
-    def _writing(self) -> AbstractContextManager[apsw.Connection]:
-        raise NotImplementedError
-
-    def _event(
-        self,
-        db: apsw.Connection,
-        at: str,
-        author: Principal,
-        kind: str,
-        scope: Scope,
-        subject: str,
-        payload: Mapping[str, object],
-    ) -> int:
-        raise NotImplementedError
 
     def assertions(
         self, scope: Scope, *, entity: str = "", topic: str = "", store: str = "", conflicts: bool | None = None

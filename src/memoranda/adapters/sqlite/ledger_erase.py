@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,10 +12,10 @@ import apsw
 from memoranda.adapters.sqlite import ledger_rows as rows
 from memoranda.adapters.sqlite.connection import rows_of
 from memoranda.adapters.sqlite.ledger_conflicts import ASSERTION, GATE, emptied
+from memoranda.adapters.sqlite.ledger_part import LedgerPart
 from memoranda.adapters.sqlite.ledger_replay import ERASED_EVENT
 from memoranda.adapters.sqlite.ledger_trust import PROPOSAL, SESSION
 from memoranda.adapters.sqlite.ledger_words import is_kept, said, written
-from memoranda.adapters.sqlite.objects import Objects
 from memoranda.domain.erasure import MIN_PIECE, HeldText, Holding, core_of, holds, is_one_of, without
 from memoranda.domain.record import Provenance, Record, Status
 from memoranda.domain.scope import OPERATOR, Principal, Scope
@@ -43,28 +42,8 @@ class _Scrub:
     events: list[int] = field(default_factory=list)
 
 
-class LedgerErase:
+class LedgerErase(LedgerPart):
     """The part of the ledger that erases."""
-
-    _objects: Objects
-
-    def _reading(self) -> AbstractContextManager[apsw.Connection]:
-        raise NotImplementedError
-
-    def _writing(self) -> AbstractContextManager[apsw.Connection]:
-        raise NotImplementedError
-
-    def _event(
-        self,
-        db: apsw.Connection,
-        at: str,
-        author: Principal,
-        kind: str,
-        scope: Scope,
-        subject: str,
-        payload: Mapping[str, object],
-    ) -> int:
-        raise NotImplementedError
 
     def holding(self, pieces: Sequence[str]) -> Holding:
         """Return which kept texts are one of these pieces or contain one."""

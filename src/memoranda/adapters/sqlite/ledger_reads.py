@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import apsw
 
 from memoranda.adapters.sqlite import ledger_rows as rows
 from memoranda.adapters.sqlite.connection import rows_of
-from memoranda.adapters.sqlite.objects import Objects
+from memoranda.adapters.sqlite.ledger_part import LedgerPart
 from memoranda.domain.checkpoint import Checkpoint, CheckpointFile
 from memoranda.domain.entry import Entry, FileState
 from memoranda.domain.record import Record, Status
@@ -30,14 +29,10 @@ def _file(row: Any) -> FileState:
     return FileState(path, content_hash, kept, size, stamp, bool(by_person))
 
 
-class LedgerReads:
+class LedgerReads(LedgerPart):
     """The reading half of the ledger."""
 
     _path: Path
-    _objects: Objects
-
-    def _reading(self) -> AbstractContextManager[apsw.Connection]:
-        raise NotImplementedError
 
     def _records(self, where: str, arguments: tuple[object, ...]) -> list[Record]:
         with self._reading() as db:

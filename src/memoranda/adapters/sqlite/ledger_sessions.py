@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-
-import apsw
 
 from memoranda.adapters.sqlite.connection import rows_of
+from memoranda.adapters.sqlite.ledger_part import LedgerPart
 from memoranda.domain.erasure import holds, in_json
 from memoranda.domain.injection import Injection
 from memoranda.domain.scope import Scope
@@ -16,14 +14,8 @@ from memoranda.domain.session import RESERVED
 _NAMED = "session=? AND namespace=? AND key=?"
 
 
-class LedgerSessions:
+class LedgerSessions(LedgerPart):
     """The part of the ledger that keeps what is a session's own."""
-
-    def _reading(self) -> AbstractContextManager[apsw.Connection]:
-        raise NotImplementedError
-
-    def _writing(self) -> AbstractContextManager[apsw.Connection]:
-        raise NotImplementedError
 
     def state_get(self, session: str, namespace: str, key: str) -> str | None:
         """Return a value as JSON; None where there is none."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from typing import Any
 
@@ -13,6 +12,7 @@ import apsw
 
 from memoranda.adapters.sqlite.connection import rows_of
 from memoranda.adapters.sqlite.json_form import canonical
+from memoranda.adapters.sqlite.ledger_part import LedgerPart
 from memoranda.adapters.sqlite.objects import Objects
 from memoranda.adapters.sqlite.operation_rows import operations_in, operations_out, texts_of
 from memoranda.domain.entry import Entry
@@ -100,13 +100,8 @@ def _sticking(new: SessionState, old: SessionState) -> SessionState:
     )
 
 
-class TrustReads:
+class TrustReads(LedgerPart):
     """The part of the ledger's reading half that trust rests on."""
-
-    _objects: Objects
-
-    def _reading(self) -> AbstractContextManager[apsw.Connection]:
-        raise NotImplementedError
 
     def standing(
         self,
@@ -280,21 +275,6 @@ def _removed_by(db: apsw.Connection, scope: str, value_key: str) -> Principal | 
 
 class TrustWrites(TrustReads):
     """The part of the ledger's writing half that trust rests on; all within the batch's transaction."""
-
-    def _event(
-        self,
-        db: apsw.Connection,
-        at: str,
-        author: Principal,
-        kind: str,
-        scope: Scope,
-        subject: str,
-        payload: Mapping[str, object],
-    ) -> int:
-        raise NotImplementedError
-
-    def _writing(self) -> AbstractContextManager[apsw.Connection]:
-        raise NotImplementedError
 
     def put_session(self, state: SessionState, *, at: str, author: Principal, kind: str) -> None:
         """Store a session's state with its event.

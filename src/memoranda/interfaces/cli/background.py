@@ -30,18 +30,13 @@ def stopped_by_signals() -> threading.Event:
     return stop
 
 
-class Watcher:
-    """A thread that syncs once and then follows the files, for as long as the block it guards.
+class _Beside:
+    """A thread of a server, started and stopped with the block it guards; at its end it is waited for, a while."""
 
-    `first_sync_done` is set after the first sync, whether or not it succeeded. `agents` limits the first sync
-    to what these agents read; `keep` False ends after it.
-    """
-
-    def __init__(self, memory: Memory, *, agents: tuple[str, ...] | None = None, keep: bool = True) -> None:
-        self.first_sync_done = threading.Event()
-        self._memory, self._agents, self._keep = memory, agents, keep
+    def __init__(self, memory: Memory, name: str) -> None:
+        self._memory = memory
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="memoranda-watch", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -50,6 +45,22 @@ class Watcher:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join(STOP_SECONDS)
+
+    def _run(self) -> None:
+        raise NotImplementedError
+
+
+class Watcher(_Beside):
+    """A thread that syncs once and then follows the files, for as long as the block it guards.
+
+    `first_sync_done` is set after the first sync, whether or not it succeeded. `agents` limits the first sync
+    to what these agents read; `keep` False ends after it.
+    """
+
+    def __init__(self, memory: Memory, *, agents: tuple[str, ...] | None = None, keep: bool = True) -> None:
+        super().__init__(memory, "memoranda-watch")
+        self.first_sync_done = threading.Event()
+        self._agents, self._keep = agents, keep
 
     def _run(self) -> None:
         try:
@@ -68,24 +79,15 @@ class Watcher:
             _warn(error)
 
 
-class Tender:
-    """A thread that does the background work with a model when it is due, for as long as the block it guards.
+class Tender(_Beside):
+    """A thread that does the background work with a model when it is due.
 
-    At its end it is waited for, a while: what it has begun is finished, or ends with the process.
+    What it has begun at the end is finished, or ends with the process.
     """
 
     def __init__(self, memory: Memory, *, every: float = TEND_SECONDS) -> None:
-        self._memory, self._every = memory, every
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="memoranda-tend", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join(STOP_SECONDS)
+        super().__init__(memory, "memoranda-tend")
+        self._every = every
 
     def _run(self) -> None:
         while not self._stop.wait(self._every):

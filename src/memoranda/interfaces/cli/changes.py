@@ -12,7 +12,7 @@ from memoranda.domain.outcome import BatchOutcome
 from memoranda.domain.report import BlameLine, Event, FileDiff, History
 from memoranda.errors import InvalidInput
 from memoranda.interfaces import wire, wire_reports
-from memoranda.interfaces.cli.options import AgentId, AsJson, Home, NoSync, verb
+from memoranda.interfaces.cli.options import AgentId, AsJson, Home, NoSync, Since, verb
 from memoranda.interfaces.cli.output import plain, strong
 from memoranda.interfaces.cli.session import Session, opened
 from memoranda.interfaces.errors import ensure_done
@@ -88,9 +88,7 @@ def log(
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=1_000, help="Events at most.")] = 50,
     kind: Annotated[str, typer.Option("--kind", help="Only events of this kind.")] = "",
     subject: Annotated[str, typer.Option("--subject", help="Only events about this record or file.")] = "",
-    since: Annotated[
-        str, typer.Option("--since", metavar="TIME", help="At or after (ISO 8601; UTC without an offset).")
-    ] = "",
+    since: Since = "",
     agent: AgentId = None,
     home: Home = None,
     as_json: AsJson = False,

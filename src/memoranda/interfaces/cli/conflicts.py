@@ -14,7 +14,8 @@ from memoranda.interfaces import wire_ledger
 from memoranda.interfaces.cli.credential import as_operator
 from memoranda.interfaces.cli.options import AgentId, AsJson, Home, verb
 from memoranda.interfaces.cli.output import indented, plain
-from memoranda.interfaces.cli.session import opened
+from memoranda.interfaces.cli.session import Session, opened
+from memoranda.memory import Agent, Operator
 
 Entity = Annotated[str, typer.Argument(metavar="ENTITY", help="Whom or what it is about, in any case.")]
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="What of it.")]
@@ -188,7 +189,7 @@ def conflicts_gates(
 ) -> None:
     """List the actions that wait for a person, oldest first, or say what became of one."""
     with opened(home, agent, as_json=as_json) as session:
-        handle = as_operator(session) if by_operator and not ident else session.agent
+        handle = _ruling(session, by_operator=by_operator and not ident)
         found = handle.gate_list(pending=not everything, limit=limit) if not ident else (session.agent.gate_get(ident),)
     session.out.result({"count": len(found), "gates": [wire_ledger.gated(item) for item in found]}, _gates(found))
 
@@ -199,6 +200,11 @@ def _gates(found: Sequence[Gate]) -> Iterator[str]:
         yield plain(f"{item.id}  {item.state}  {item.level}  {about}  by {item.author}  {indented(item.action)}")
     if not found:
         yield "nothing waits"
+
+
+def _ruling(session: Session, *, by_operator: bool) -> Agent | Operator:
+    """Return who rules on an action: the operator on those of every scope, else whoever is at the command line."""
+    return as_operator(session) if by_operator else session.agent
 
 
 @verb
@@ -213,8 +219,7 @@ def conflicts_approve(
 ) -> None:
     """Let an action that waits be done."""
     with opened(home, agent, as_json=as_json) as session:
-        handle = as_operator(session) if by_operator else session.agent
-        done = handle.gate_approve(ident, rationale=rationale)
+        done = _ruling(session, by_operator=by_operator).gate_approve(ident, rationale=rationale)
     session.out.result(wire_ledger.gated(done), [f"approved {plain(done.id)}"])
 
 
@@ -230,6 +235,5 @@ def conflicts_deny(
 ) -> None:
     """Rule that an action that waits is not done."""
     with opened(home, agent, as_json=as_json) as session:
-        handle = as_operator(session) if by_operator else session.agent
-        done = handle.gate_deny(ident, rationale=rationale)
+        done = _ruling(session, by_operator=by_operator).gate_deny(ident, rationale=rationale)
     session.out.result(wire_ledger.gated(done), [f"denied {plain(done.id)}"])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -11,11 +12,12 @@ import typer
 from memoranda.domain.job import RunReport
 from memoranda.errors import Conflict
 from memoranda.interfaces import wire_jobs
-from memoranda.interfaces.cli.options import AgentId, AsJson, Home, verb
+from memoranda.interfaces.cli.options import AgentId, AsJson, Home, Since, verb
 from memoranda.interfaces.cli.output import plain, strong
 from memoranda.interfaces.cli.progress import busy
-from memoranda.interfaces.cli.session import Session, forbid_agents, opened
+from memoranda.interfaces.cli.session import forbid_agents, opened
 from memoranda.interfaces.errors import ensure_done
+from memoranda.memory import Agent
 
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, from `dream list`.")]
 Ident = Annotated[str, typer.Argument(metavar="RECORD", help="A record's id.")]
@@ -51,41 +53,26 @@ def dream_run(
     as_json: AsJson = False,
 ) -> None:
     """Let the model promote what matters and propose merges, rewrites and retirements; they wait for `review`."""
-    with opened(home, agent, as_json=as_json) as session:
-        session.refresh()
-        with busy("dreaming"):
-            report = session.agent.dream(asked=not if_due, dry_run=dry_run)
-    _told(session, report)
+    job = partial(Agent.dream, asked=not if_due, dry_run=dry_run)
+    _run("dreaming", job, agent, home, as_json=as_json)
 
 
 @verb
 def dream_contradictions(*, agent: AgentId = None, home: Home = None, as_json: AsJson = False) -> None:
     """Let the model compare what is new with what is known: signal what contradicts, propose what was updated."""
-    with opened(home, agent, as_json=as_json) as session:
-        session.refresh()
-        with busy("comparing"):
-            report = session.agent.contradictions()
-    _told(session, report)
+    _run("comparing", Agent.contradictions, agent, home, as_json=as_json)
 
 
 @verb
 def dream_steward(*, agent: AgentId = None, home: Home = None, as_json: AsJson = False) -> None:
     """Let the model check claims against their evidence, and note what is known of what waits for a person."""
-    with opened(home, agent, as_json=as_json) as session:
-        session.refresh()
-        with busy("checking claims"):
-            report = session.agent.steward()
-    _told(session, report)
+    _run("checking claims", Agent.steward, agent, home, as_json=as_json)
 
 
 @verb
 def dream_usage(*, agent: AgentId = None, home: Home = None, as_json: AsJson = False) -> None:
     """Let the model say which recalled records answers rested on; no record changes."""
-    with opened(home, agent, as_json=as_json) as session:
-        session.refresh()
-        with busy("auditing recall"):
-            report = session.agent.audit_usage()
-    _told(session, report)
+    _run("auditing recall", Agent.audit_usage, agent, home, as_json=as_json)
 
 
 @verb
@@ -150,9 +137,7 @@ def timeline(
     name: Annotated[
         str, typer.Option("--name", metavar="NAME", help="Only events of this name, or of names that begin so.")
     ] = "",
-    since: Annotated[
-        str, typer.Option("--since", metavar="TIME", help="At or after (ISO 8601; UTC without an offset).")
-    ] = "",
+    since: Since = "",
     agent: AgentId = None,
     home: Home = None,
     as_json: AsJson = False,
@@ -173,8 +158,12 @@ def _pinned(ident: str, agent: AgentId, home: Home, *, pinned: bool, as_json: bo
     )
 
 
-def _told(session: Session, report: RunReport) -> None:
-    """Print a run that has just ended; leave with 1 where it failed."""
+def _run(what: str, job: Callable[[Agent], RunReport], agent: AgentId, home: Home, *, as_json: bool) -> None:
+    """Run a job and print what it did; leave with 1 where it failed."""
+    with opened(home, agent, as_json=as_json) as session:
+        session.refresh()
+        with busy(what):
+            report = job(session.agent)
     session.out.result(wire_jobs.run(report), _shown(report))
     if report.state == "failed":
         raise typer.Exit(1)

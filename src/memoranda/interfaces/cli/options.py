@@ -43,6 +43,7 @@ AgentId = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Since = Annotated[str, typer.Option("--since", metavar="TIME", help="At or after (ISO 8601; UTC without an offset).")]
 NoSync = Annotated[bool, typer.Option("--no-sync", help="Do not look for edited files first.")]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -46,12 +46,12 @@ def run(stores: Stores, scope: Scope, run_id: str) -> RunReport:
     return _report(found[0], _end(stores, scope, run_id))
 
 
-def concluded(stores: Stores, scope: Scope, kind: str, outcome: str) -> tuple[str, ...]:
-    """Return the ids of steps that runs of this kind ended with this outcome, those of the newest run first."""
+def concluded(stores: Stores, scope: Scope, outcome: str, *, kind: str = "") -> Iterator[tuple[str, ...]]:
+    """Yield the ids of each step with an outcome, of runs of one kind or of all, those of the newest run first."""
     found = stores.ledger.events(scope=scope, limit=_MOST, kind="job.ended")
-    ended = [_said(event) for event in found if f'"{outcome}"' in event.payload]
-    steps = [step for said in ended if said["kind"] == kind for step in said["steps"] if step["outcome"] == outcome]
-    return tuple(dict.fromkeys(ident for step in steps for ident in step["ids"]))
+    for said in (_said(event) for event in found if f'"{outcome}"' in event.payload):
+        if kind in ("", said["kind"]):
+            yield from (tuple(step["ids"]) for step in said["steps"] if step["outcome"] == outcome)
 
 
 def _said(event: Event) -> dict[str, Any]:
@@ -76,13 +76,5 @@ def _report(started: Event, ended: Sequence[Event]) -> RunReport:
     if not said:
         why = "what this run did named something that was erased since, and went with it"
         return replace(known, state="done", code="erased", message=why, ended_at=ended[0].at)
-    return RunReport(
-        id=started.subject, kind=said["kind"], scope=started.scope, state=said["state"], code=said["code"],
-        message=said["message"], started_at=started.at, ended_at=ended[0].at, session=said["session"],
-        model=said["model"], questions=said["questions"], input_tokens=said["input_tokens"],
-        output_tokens=said["output_tokens"], cost=said["cost"],
-        steps=tuple(
-            Step(what=one["what"], outcome=one["outcome"], ids=tuple(one["ids"]), why=one["why"])
-            for one in said["steps"]
-        ),
-    )  # fmt: skip
+    steps = tuple(Step(**{**one, "ids": tuple(one["ids"])}) for one in said["steps"])
+    return replace(known, **{**said, "steps": steps}, ended_at=ended[0].at)

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memoranda.domain.model_answer import form, items_of, text_of
-from memoranda.domain.prompt import clipped
 from memoranda.domain.record import Record
 from memoranda.domain.scope import Scope
+from memoranda.services.jobs.material import text_of_record
 from memoranda.services.jobs.run import Desk, Run, carry_out
 
-_RECORD_BYTES = 500
 _MAX_TOKENS = 300
 
 INSTRUCTIONS = """Someone asks to forget something. You are given the request and the candidate records as JSON data.
@@ -35,8 +34,7 @@ class Chooser:
 
         def work(run: Run) -> None:
             known = {record.id for record in candidates}
-            texts = self.desk.stores.ledger.text
-            listed = [{"id": one.id, "text": clipped(texts(one.block_hash) or "", _RECORD_BYTES)} for one in candidates]
+            listed = [{"id": one.id, "text": text_of_record(self.desk.stores, one)} for one in candidates]
             prompt = json.dumps({"request": request, "candidates": listed}, ensure_ascii=False)
             named = run.ask("forget", INSTRUCTIONS, prompt, SCHEMA, _read, max_tokens=_MAX_TOKENS)
             if len(named) != 1:

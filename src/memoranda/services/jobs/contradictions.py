@@ -14,12 +14,11 @@ from typing import Literal, get_args
 from memoranda.domain.job import RunReport
 from memoranda.domain.model_answer import Misread, form, items_of, names_of, text_of
 from memoranda.domain.operation import Remove
-from memoranda.domain.prompt import clipped
 from memoranda.domain.record import Record, Trust
 from memoranda.domain.scope import Scope
 from memoranda.domain.settings import JobSettings
 from memoranda.services.jobs.accounts import concluded
-from memoranda.services.jobs.material import Sight, active_in
+from memoranda.services.jobs.material import Sight, active_in, text_of_record
 from memoranda.services.jobs.proposing import Changes
 from memoranda.services.jobs.run import Desk, Run, Skipped, carry_out
 from memoranda.services.jobs.signalling import signal, signalled
@@ -28,7 +27,6 @@ from memoranda.services.stores import Stores
 MAX_RECORDS, MAX_PAIRS = 40, 40
 """New records and pairs of one run; the next one goes on after them."""
 NEAREST = 5
-_RECORD_BYTES = 500
 _MAX_TOKENS = 3_000
 
 Label = Literal["contradiction", "update", "compatible", "same"]
@@ -76,11 +74,8 @@ def _work(run: Run, *, sight: Sight, settings: JobSettings) -> None:
         if pairs:
             changes = Changes.of(run, len(active), settings.max_change)
             prompt = _prompt(stores, pairs)
-            for item in run.ask("contradictions", INSTRUCTIONS, prompt, SCHEMA, _read, max_tokens=_MAX_TOKENS):
-                try:
-                    _settle(run, changes, pairs, _judged(item))
-                except Misread as error:
-                    run.step("pair", "dropped", why=str(error))
+            found = run.ask("contradictions", INSTRUCTIONS, prompt, SCHEMA, _read, max_tokens=_MAX_TOKENS)
+            run.each("pair", found, lambda item: _settle(run, changes, pairs, _judged(item)))
         run.step("read", "compared", last.id, why=f"{len(pairs)} pairs, up to what was recorded {last.recorded_at}")
 
 
@@ -96,7 +91,8 @@ def _place(record: Record) -> tuple[str, str]:
 
 def _read_up_to(stores: Stores, scope: Scope) -> tuple[str, str]:
     """Return the place of the last record that an earlier run has compared."""
-    found = (stores.ledger.record(ident) for ident in concluded(stores, scope, "contradictions", "compared"))
+    compared = concluded(stores, scope, "compared", kind="contradictions")
+    found = (stores.ledger.record(ident) for (ident,) in compared)
     return next((_place(record) for record in found if record is not None), ("", ""))
 
 
@@ -107,7 +103,7 @@ def _pairs(
     pairs: dict[frozenset[str], tuple[Record, Record]] = {}
     last = new[0]
     for record in new:
-        hits = sight.search(clipped(stores.ledger.text(record.block_hash) or "", _RECORD_BYTES), NEAREST + 1)
+        hits = sight.search(text_of_record(stores, record), NEAREST + 1)
         near = [active[hit.record_id] for hit in hits if hit.record_id in active and hit.record_id != record.id]
         found = {frozenset((record.id, other.id)): sorted((record, other), key=_place) for other in near[:NEAREST]}
         fresh = {ids: (one, two) for ids, (one, two) in found.items() if ids not in pairs and ids not in known}
@@ -122,7 +118,7 @@ def _prompt(stores: Stores, pairs: Mapping[frozenset[str], tuple[Record, Record]
     records = {record.id: record for pair in pairs.values() for record in pair}
     shown = {
         record.id: {
-            "text": clipped(stores.ledger.text(record.block_hash) or "", _RECORD_BYTES), "path": record.path,
+            "text": text_of_record(stores, record), "path": record.path,
             "recorded": record.recorded_at[:19],
         }
         for record in records.values()

@@ -6,7 +6,7 @@ It never evicts what was said, touches no pinned record, and changes at most a s
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -15,15 +15,23 @@ from memoranda.domain.dreaming import SCHEMA, Dreamt, read_dreamt
 from memoranda.domain.episode import Episode
 from memoranda.domain.job import RunReport
 from memoranda.domain.likeness import likeness
-from memoranda.domain.model_answer import Misread, items_of
+from memoranda.domain.model_answer import items_of
 from memoranda.domain.operation import Batch, Create, EditBlock, Operation, Remove, Retier, Supersede
-from memoranda.domain.prompt import clipped
 from memoranda.domain.record import Details, Provenance, Record, Trust
 from memoranda.domain.scope import Scope
 from memoranda.domain.settings import JobSettings
 from memoranda.services import core_blocks, episodes, gateway
 from memoranda.services.jobs.accounts import runs
-from memoranda.services.jobs.material import MAX_PART_BYTES, Sight, active_in, as_said, heard, parts_of, rejected_texts
+from memoranda.services.jobs.material import (
+    MAX_PART_BYTES,
+    Sight,
+    active_in,
+    as_said,
+    heard,
+    parts_of,
+    rejected_texts,
+    text_of_record,
+)
 from memoranda.services.jobs.noting import Notes, dated, settled
 from memoranda.services.jobs.proposing import Changes
 from memoranda.services.jobs.run import Desk, Run, Skipped, carry_out
@@ -35,7 +43,6 @@ MAX_SHOWN = 200
 MAX_OPERATIONS = 64
 MAX_ADDED = 8
 """Notes and promotions of one pass: what is added takes effect at once, so there is little of it."""
-_RECORD_BYTES = 500
 _MAX_TOKENS = 4_000
 _ALL = 100_000
 
@@ -118,11 +125,8 @@ class _Dream:
         )
         self.shown = {one.id: one for one in self._in_turn(active)}
         prompt = self._prompt(said)
-        for item in run.ask("dream", INSTRUCTIONS, prompt, SCHEMA, _read, max_tokens=_MAX_TOKENS)[:MAX_OPERATIONS]:
-            try:
-                self._do(read_dreamt(item))
-            except Misread as error:
-                run.step("operation", "dropped", why=str(error))
+        found = run.ask("dream", INSTRUCTIONS, prompt, SCHEMA, _read, max_tokens=_MAX_TOKENS)
+        run.each("operation", found, lambda item: self._do(read_dreamt(item)))
 
     def _said(self, since: str) -> list[Episode]:
         """Return what was said in clean sessions since the last dream, the newest part of it."""
@@ -144,7 +148,7 @@ class _Dream:
         stores = self.run.desk.stores
         records, size = [], 0
         for record in self.shown.values():
-            text = clipped(stores.ledger.text(record.block_hash) or "", _RECORD_BYTES)
+            text = text_of_record(stores, record)
             size += len(text.encode())
             if size > MAX_PART_BYTES:
                 break
@@ -201,7 +205,7 @@ class _Dream:
 
     def _promote(self, wanted: Dreamt) -> None:
         """Lift what a record says into a core block; a text that its records do not bear is dropped."""
-        stores, records = self.run.desk.stores, [self.shown[ident] for ident in wanted.ids]
+        stores, records = self.run.desk.stores, self._records(wanted)
         texts = [stores.ledger.text(one.block_hash) or "" for one in records]
         cosines = self.sight.cosines(wanted.text, texts) or [0.0] * len(texts)
         likes = [likeness(wanted.text, text, near) for text, near in zip(texts, cosines, strict=True)]
@@ -240,5 +244,5 @@ class _Dream:
         Notes(self.run, self.sight, tool="dream").append(path, wanted.text)
 
 
-def _read(value: object) -> Sequence[dict[str, object]]:
-    return [dict(item) for item in items_of(value, "operations")]
+def _read(value: object) -> Sequence[Mapping[str, object]]:
+    return items_of(value, "operations")[:MAX_OPERATIONS]

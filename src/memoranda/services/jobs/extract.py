@@ -11,7 +11,7 @@ from memoranda.domain.episode import Episode
 from memoranda.domain.job import RunReport
 from memoranda.domain.model_answer import Misread, form, items_of, text_of
 from memoranda.domain.policy import LONG_TERM, MAX_WRITE_BYTES, NOTES
-from memoranda.domain.session import RESERVED, SessionState
+from memoranda.domain.session import JOBS, SessionState
 from memoranda.services import episodes
 from memoranda.services.jobs.material import Sight, as_known, as_said, heard, parts_of, rejected_texts
 from memoranda.services.jobs.noting import Notes, dated
@@ -22,7 +22,8 @@ MAX_PARTS = 4
 """Questions of one run; what is left is read by the next one."""
 MAX_WRITES = 32
 _MAX_TOKENS = 2_000
-_KEY = ("extracted", f"{RESERVED}jobs")
+_EXTRACTED = "extracted"
+"""Key, in the namespace of jobs, of the position up to which a session was read."""
 _SEARCHED = 6
 
 INSTRUCTIONS = f"""You keep the long-term memory of an assistant. You are given a part of a conversation as JSON data.
@@ -74,8 +75,7 @@ def turns_waiting(stores: Stores, state: SessionState) -> int:
 
 
 def _unread(stores: Stores, state: SessionState) -> list[Episode]:
-    key, namespace = _KEY
-    since = int(stores.ledger.state_get(state.id, namespace, key) or 0)
+    since = int(stores.ledger.state_get(state.id, JOBS, _EXTRACTED) or 0)
     paths = episodes.written_in(stores, state)
     found = (one for _, _, one in episodes.read_all(stores, state.scope, paths, session=state.id))
     new = sorted((one for one in found if one.position > since), key=lambda one: one.position)
@@ -99,8 +99,7 @@ def _work(run: Run, sight: Sight, state: SessionState) -> None:
                 notes.append(path, write.content)
             else:
                 notes.replace(path, write.content)
-        key, namespace = _KEY
-        stores.ledger.state_set(state.id, namespace, key, str(part[-1].position), at=stores.clock.now())
+        stores.ledger.state_set(state.id, JOBS, _EXTRACTED, str(part[-1].position), at=stores.clock.now())
     if len(parts) > MAX_PARTS:
         run.step("read", "left", why=f"{len(parts) - MAX_PARTS} parts are left for the next run")
 

@@ -14,12 +14,12 @@ from memoranda.domain.conversation import Message
 from memoranda.domain.hygiene import Tidied, tidied, turn_start
 from memoranda.domain.job import RunReport
 from memoranda.domain.scope import Principal
-from memoranda.domain.session import RESERVED, SessionState
+from memoranda.domain.session import JOBS, SessionState
 from memoranda.errors import InvalidInput
 from memoranda.services.jobs.run import Desk, NoModel, Run, Skipped, carry_out
 from memoranda.services.stores import Stores
 
-_NAMESPACE, _KEY = f"{RESERVED}jobs", "tidied_to"
+_KEY = "tidied_to"
 
 
 def shown(stores: Stores, session_id: str, messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -44,7 +44,7 @@ def restore(stores: Stores, state: SessionState, messages: Sequence[Message], *,
     """Show the whole conversation again, as the log has it; return how many messages came back."""
     until = _until(stores, state.id)
     back = tidied(messages, until)
-    if not stores.ledger.state_delete(state.id, _NAMESPACE, _KEY):
+    if not stores.ledger.state_delete(state.id, JOBS, _KEY):
         return 0
     stores.ledger.note(
         at=stores.clock.now(), author=author, kind="memory.hygiene.restored", scope=state.scope, subject=state.id,
@@ -69,13 +69,13 @@ def _work(run: Run, *, state: SessionState, messages: Sequence[Message], keep_tu
         at=at, author=run.principal, kind="memory.hygiene.pruned", scope=run.scope, subject=state.id,
         payload={**_said(new, until), "run": run.id},
     )  # fmt: skip
-    stores.ledger.state_set(state.id, _NAMESPACE, _KEY, str(until), at=at)
+    stores.ledger.state_set(state.id, JOBS, _KEY, str(until), at=at)
     run.step("results", "pruned", state.id, why=f"{new.results} of tools, {new.bytes:,} bytes, up to entry {until}")
     run.step("heartbeats", "collapsed", state.id, why=f"{new.heartbeats} in runs, up to entry {until}")
 
 
 def _until(stores: Stores, session_id: str) -> int:
-    return int(stores.ledger.state_get(session_id, _NAMESPACE, _KEY) or 0)
+    return int(stores.ledger.state_get(session_id, JOBS, _KEY) or 0)
 
 
 def _said(found: Tidied, until: int) -> dict[str, object]:

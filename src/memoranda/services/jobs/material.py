@@ -43,6 +43,11 @@ class Sight:
     blocks: Callable[[], Sequence[CoreBlock]]
 
 
+def text_of_record(stores: Stores, record: Record, limit: int = MAX_KNOWN_BYTES) -> str:
+    """Return a record's text as it is shown to a model, cut at so many bytes; "" where it is lost."""
+    return clipped(stores.ledger.text(record.block_hash) or "", limit)
+
+
 def active_in(stores: Stores, scope: Scope) -> list[Record]:
     """Return the records of a scope that count now."""
     return [record for record in stores.ledger.present(scope) if record.status is Status.ACTIVE]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Literal, TypeVar
 
 from memoranda.domain.job import JobKind, RunReport, RunState, Step, estimated_tokens
@@ -14,7 +14,7 @@ from memoranda.domain.prompt import clipped
 from memoranda.domain.scope import Principal, Scope
 from memoranda.errors import BudgetSpent, Busy, MemorandaError, ModelFailed, Truncated, Unparsable
 from memoranda.ports.model import Answer, LanguageModel, Question, Said, Schema
-from memoranda.services.jobs.accounts import spent_today
+from memoranda.services.jobs.accounts import run, spent_today
 from memoranda.services.secret_text import redacted
 from memoranda.services.stores import Stores
 
@@ -122,6 +122,14 @@ class Run:
             said = (*said, Said(role="assistant", text=wrong or "(nothing)"), Said(role="user", text=mend))
         raise Unparsable(f"{self.desk.model.name} answered twice in a form that cannot be used: {fault}")
 
+    def each(self, what: str, found: Iterable[T], do: Callable[[T], None]) -> None:
+        """Do each thing that an answer names; one that has not the right form is dropped alone, with the reason."""
+        for one in found:
+            try:
+                do(one)
+            except Misread as error:
+                self.step(what, "dropped", why=str(error))
+
     def _asked(
         self, name: str, attempt: int, instructions: str, said: tuple[Said, ...], schema: Schema, max_tokens: int
     ) -> Answer:
@@ -171,20 +179,13 @@ class Run:
         self._event("job.started", {"kind": self.kind, "model": self.desk.model.name, "session": self.session})
 
     def end(self, state: RunState, code: str = "", message: str = "") -> RunReport:
-        """Note how the run ended, and return its report."""
+        """Note how the run ended, and return its report as the ledger has it."""
         self._event("job.ended", {
             "kind": self.kind, "state": state, "code": code, "message": message, "session": self.session,
             "model": self.desk.model.name, "questions": self.questions, "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens, "cost": self.cost,
-            "steps": [
-                {"what": one.what, "outcome": one.outcome, "ids": list(one.ids), "why": one.why} for one in self.steps
-            ],
+            "output_tokens": self.output_tokens, "cost": self.cost, "steps": [asdict(one) for one in self.steps],
         })  # fmt: skip
-        return RunReport(
-            id=self.id, kind=self.kind, scope=str(self.scope), state=state, code=code, message=message,
-            session=self.session, model=self.desk.model.name, questions=self.questions,
-            input_tokens=self.input_tokens, output_tokens=self.output_tokens, cost=self.cost, steps=tuple(self.steps),
-        )  # fmt: skip
+        return run(self.desk.stores, self.scope, self.id)
 
 
 def carry_out(
@@ -200,22 +201,15 @@ def carry_out(
 
     An interrupt is noted too, and goes on.
     """
-    run = Run(desk, kind, scope, Principal(author, desk.stores.ids.new("run")), session)
-    run.begin()
-    with _noting_interrupts(run):
-        try:
-            work(run)
-        except Skipped as skipped:
-            return run.end("skipped", skipped.reason, str(skipped))
-        except MemorandaError as error:
-            return run.end("failed", error.code, str(error))
-        return run.end("done")
-
-
-@contextmanager
-def _noting_interrupts(run: Run) -> Iterator[None]:
+    begun = Run(desk, kind, scope, Principal(author, desk.stores.ids.new("run")), session)
+    begun.begin()
     try:
-        yield
+        work(begun)
+    except Skipped as skipped:
+        return begun.end("skipped", skipped.reason, str(skipped))
+    except MemorandaError as error:
+        return begun.end("failed", error.code, str(error))
     except KeyboardInterrupt:
-        run.end("interrupted", "interrupted", "it was interrupted")
+        begun.end("interrupted", "interrupted", "it was interrupted")
         raise
+    return begun.end("done")

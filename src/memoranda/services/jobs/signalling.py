@@ -10,22 +10,16 @@ from memoranda.domain.record import Provenance, Record
 from memoranda.domain.scope import Scope, Viewer
 from memoranda.errors import BackendError, Denied, InvalidInput, NotFound
 from memoranda.services import conflicts
-from memoranda.services.jobs.accounts import runs
+from memoranda.services.jobs.accounts import concluded
 from memoranda.services.jobs.run import Run
 from memoranda.services.stores import Stores
 
 SIGNALLED = "signalled"
-_RUNS = 1_000
 
 
 def signalled(stores: Stores, scope: Scope) -> set[frozenset[str]]:
     """Return the pairs of records that were signalled in a scope already, settled since or not."""
-    return {
-        frozenset(step.ids[1:])
-        for run in runs(stores, scope, limit=_RUNS)
-        for step in run.steps
-        if step.outcome == SIGNALLED
-    }
+    return {frozenset(records) for _, *records in concluded(stores, scope, SIGNALLED)}
 
 
 def signal(

@@ -24,7 +24,7 @@ from memoranda.domain.scope import Scope
 from memoranda.domain.settings import JobSettings
 from memoranda.services.evidence import resolves
 from memoranda.services.jobs.accounts import concluded
-from memoranda.services.jobs.material import active_in, said_in
+from memoranda.services.jobs.material import active_in, said_in, text_of_record
 from memoranda.services.jobs.proposing import Changes
 from memoranda.services.jobs.run import Desk, Run, Skipped, carry_out
 from memoranda.services.stores import Stores
@@ -35,7 +35,7 @@ MAX_CLAIMS = 16
 MAX_EVIDENCE = 4
 MAX_RULED = 200
 """Waiting proposals on which one run notes a verdict."""
-_CLAIM_BYTES, _EVIDENCE_BYTES = 500, 2_000
+_EVIDENCE_BYTES = 2_000
 _MAX_TOKENS = 1_500
 _ALL = 100_000
 
@@ -86,7 +86,7 @@ def _work(run: Run, *, settings: JobSettings) -> None:
             {
                 "claims": [
                     {
-                        "id": ident, "claim": clipped(_text(run.desk.stores, claim.record), _CLAIM_BYTES),
+                        "id": ident, "claim": text_of_record(run.desk.stores, claim.record),
                         "evidence": list(claim.evidence.values()),
                     }
                     for ident, claim in claims.items()
@@ -94,11 +94,8 @@ def _work(run: Run, *, settings: JobSettings) -> None:
             },
             ensure_ascii=False,
         )  # fmt: skip
-        for item in run.ask("steward", INSTRUCTIONS, prompt, SCHEMA, _read, max_tokens=_MAX_TOKENS):
-            try:
-                _settle(run, changes, claims, item)
-            except Misread as error:
-                run.step("claim", "dropped", why=str(error))
+        found = run.ask("steward", INSTRUCTIONS, prompt, SCHEMA, _read, max_tokens=_MAX_TOKENS)
+        run.each("claim", found, lambda item: _settle(run, changes, claims, item))
         for ident in claims:
             run.step("claim", "unclear", ident, why="the model gave no verdict")
 
@@ -129,9 +126,9 @@ def _claims(run: Run, active: Sequence[Record], changes: Changes) -> dict[str, _
     There are no more than could be proposed.
     """
     stores = run.desk.stores
-    done = {*changes.taken, *concluded(stores, run.scope, "steward", "unclear")}
+    done = {*changes.taken, *(ident for (ident,) in concluded(stores, run.scope, "unclear", kind="steward"))}
     room = min(MAX_CLAIMS, changes.room)
-    unproven = concluded(stores, run.scope, "steward", "unproven")
+    unproven = {ident for (ident,) in concluded(stores, run.scope, "unproven", kind="steward")}
     claims: dict[str, _Claim] = {}
     for record in sorted(active, key=lambda one: (one.recorded_at, one.id)):
         if len(claims) >= room:
@@ -167,16 +164,12 @@ def _said(stores: Stores, record: Record, piece: str) -> str:
     name, _, messages = piece.partition("#")
     if not name.startswith("ses_"):
         other = stores.ledger.record(name)
-        return _text(stores, other) if other else ""
+        return text_of_record(stores, other, _EVIDENCE_BYTES) if other else ""
     state = stores.ledger.session(name)
     named = _MESSAGES.fullmatch(messages)
     first, last = (int(named[1]), int(named[2] or named[1])) if named else (0, _ALL)
     found = said_in(stores, state) if state is not None and state.scope == record.scope else ()
     return "\n".join(f"{one.role}: {one.text}" for one in found if first <= one.position <= last)
-
-
-def _text(stores: Stores, record: Record) -> str:
-    return stores.ledger.text(record.block_hash) or ""
 
 
 def _rule_on_waiting(run: Run) -> None:

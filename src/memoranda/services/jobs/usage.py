@@ -20,7 +20,7 @@ from memoranda.domain.record import Status
 from memoranda.domain.scope import Scope
 from memoranda.domain.settings import JobSettings
 from memoranda.domain.usage import USES, Usage, Use
-from memoranda.services.jobs.material import said_in
+from memoranda.services.jobs.material import said_in, text_of_record
 from memoranda.services.jobs.run import Desk, Run, Skipped, carry_out
 from memoranda.services.stores import Stores
 
@@ -30,7 +30,7 @@ MAX_ITEMS = 16
 WINDOW = 6
 """Turns after a record was put into a prompt in which an answer may rest on it."""
 _LOOKED_AT, _LOOKED_BACK = 1_000, timedelta(days=14)
-_RECORD_BYTES, _TURN_BYTES = 500, 700
+_TURN_BYTES = 700
 _MAX_TOKENS = 1_000
 _ALL = 100_000
 
@@ -72,11 +72,8 @@ def _work(run: Run, *, settings: JobSettings) -> None:
             raise Skipped("nothing_new", "nothing that was recalled in a session that is over waits for an audit")
         shown = [{"n": n, "record": item.text, "answers": list(item.answers)} for n, item in items.items()]
         prompt = json.dumps({"records": shown}, ensure_ascii=False)
-        for item in run.ask("usage", INSTRUCTIONS, prompt, SCHEMA, _read, max_tokens=_MAX_TOKENS):
-            try:
-                _settle(run, items, item)
-            except Misread as error:
-                run.step("record", "dropped", why=str(error))
+        found = run.ask("usage", INSTRUCTIONS, prompt, SCHEMA, _read, max_tokens=_MAX_TOKENS)
+        run.each("record", found, lambda item: _settle(run, items, item))
         for left in items.values():
             _note(run, left, "unknown", "the model gave no verdict")
 
@@ -119,7 +116,7 @@ def _items(run: Run, idle_seconds: float) -> list[_Item]:
         answers = logs.answers(one)
         if answers and len(items) < MAX_ITEMS:
             done.add((one.record, one.session))
-            text = clipped(stores.ledger.text(record.block_hash) or "", _RECORD_BYTES)
+            text = text_of_record(stores, record)
             items.append(_Item(record.id, one.session, text, answers))
     return items
 
