@@ -377,3 +377,72 @@ def test_half_a_character_is_a_mark(tmp_path: Path) -> None:
         report = memory.person("main").dream()
         assert [(step.outcome, step.why) for step in report.steps] == [("waits", "?")]
         assert memory.person("main").run(report.id).state == "done"
+
+
+def test_what_was_refused_uses_nothing_up(tmp_path: Path) -> None:
+    """Junk that is refused leaves the room of a pass to what is good; one text adds no more than there is room for."""
+    model = Scripted([{}])
+    with home(tmp_path, model=model) as memory:
+        agent, person = memory.agent("main"), memory.person("main")
+        one, two = remember(agent, "Backups run at night.", "The cellar floods in spring.")
+        junk = [
+            "../../x.md",
+            "/etc/passwd",
+            "core.md",
+            ".state/key",
+            "agents/a/MEMORY.md",
+            "memory/a/b.md",
+            "x",
+            "y.txt",
+        ]
+        many = "- Herons fish.\n- Owls hoot.\n- Rooks quarrel.\n- Swifts scream.\n- Larks climb.\n- Geese migrate.\n"
+        many += "- Wrens hide.\n- Kites soar.\n- Ducks dive.\n- Cranes dance.\n"
+        model.script = [
+            operations(
+                *({"op": "note", "path": path, "text": "Junk of a model."} for path in junk),
+                {"op": "rewrite", "ids": [one], "text": "password: Xk9-Tr7-Qm2-Lp4"},
+                {"op": "retire", "ids": [one]},
+                {"op": "retire", "ids": [two]},
+                {"op": "promote", "ids": [two], "block": "project", "text": "The cellar floods in spring."},
+                {"op": "note", "text": many},
+                {"op": "note", "text": "Gulls steal."},
+            )
+        ]
+        report = person.dream()
+        assert [step.outcome for step in report.steps[:9]] == ["refused_path"] * 8 + ["refused_secret"]
+        assert [step.outcome for step in report.steps if step.what == "retire"] == ["waits", "waits"]
+        assert report.count("saved") == 8
+        assert [step.outcome for step in report.steps[-2:]] == ["dropped", "dropped"]
+        assert holding(person, "Wrens")
+        assert not holding(person, "Kites")
+        assert not holding(person, "Gulls")
+
+
+def test_undoing_twice_is_undoing_once(tmp_path: Path) -> None:
+    """The second time there is nothing to take back, and nothing is said to have been changed."""
+    model = Scripted([{}])
+    with home(tmp_path, model=model) as memory:
+        person = memory.person("main")
+        (one,) = remember(memory.agent("main"), "The cellar floods in spring.")
+        said = {"op": "promote", "ids": [one], "block": "project", "text": "The cellar floods in spring."}
+        model.script = [operations(said)]
+        report = person.dream()
+        first = person.undo_run(report.id)
+        assert (len(first.restored), first.conflicts) == (1, ())
+        again = person.undo_run(report.id)
+        assert (again.restored, again.withdrawn, again.conflicts) == ((), (), ())
+
+
+def test_an_error_of_the_program_ends_the_run(tmp_path: Path) -> None:
+    """It goes on to the caller, and the run does not look as if it still ran."""
+
+    def broken(_: Question) -> dict[str, Any]:
+        raise ZeroDivisionError
+
+    with home(tmp_path, model=Scripted(broken)) as memory:
+        remember(memory.agent("main"), "The cellar floods in spring.")
+        with pytest.raises(ZeroDivisionError):
+            memory.person("main").dream()
+        (report,) = memory.person("main").runs()
+        assert (report.state, report.code) == ("failed", "error")
+        assert "ZeroDivisionError" in report.message

@@ -216,3 +216,14 @@ def test_a_foreign_scope_is_out_of_reach(tmp_path: Path) -> None:
         assert holding(memory.person("main"), "vault")
         assert not holding(memory.person("other"), "vault")
         assert "rook" not in model.everything_shown
+
+
+def test_a_call_of_the_wrong_form_is_dropped_alone(tmp_path: Path) -> None:
+    """What stands beside it is written down, and the turns count as read."""
+    wrong = {"path": 7, "content": "- Wrong.", "append": True}
+    model = Scripted([{"writes": [wrong, *writes("- Ana lives in Lisbon.")["writes"]]}])
+    with home(tmp_path, model=model) as memory:
+        session = talk(memory.agent("main"), "Ana lives in Lisbon.")
+        report = session.extract()
+        assert [step.outcome for step in report.steps] == ["dropped", "saved"]
+        assert session.extract().code == "nothing_new"

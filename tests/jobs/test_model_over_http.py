@@ -51,6 +51,7 @@ def test_a_schema_is_sent_or_told(tmp_path: Path) -> None:
         (("hang",), "model_failed", 1),
         (("cut",), "model_truncated", 1),
         (("I would rather not.",), "model_unparsable", 2),
+        (("Half a pair \ud800 here.",), "model_unparsable", 2),
         (("x" * 2_000_000,), "model_unparsable", 2),
     ],
 )

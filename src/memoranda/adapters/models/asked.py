@@ -34,6 +34,7 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
+from memoranda.domain.given import readable
 from memoranda.errors import ModelFailed
 from memoranda.ports.model import Answer, Call, Question, Said
 
@@ -133,7 +134,7 @@ def _answer(response: ModelResponse) -> Answer:
         Call(id=part.tool_call_id, tool=part.tool_name, arguments=_arguments(part)) for part in response.tool_calls
     )
     return Answer(
-        text=response.text or "", calls=calls, cost=cost, truncated=response.finish_reason == "length",
+        text=readable(response.text or ""), calls=calls, cost=cost, truncated=response.finish_reason == "length",
         input_tokens=response.usage.input_tokens, output_tokens=response.usage.output_tokens,
     )  # fmt: skip
 

@@ -32,7 +32,7 @@ from memoranda.services.jobs.material import (
     rejected_texts,
     text_of_record,
 )
-from memoranda.services.jobs.noting import Notes, dated, settled
+from memoranda.services.jobs.noting import Notes, dated, has_effect, settled
 from memoranda.services.jobs.proposing import Changes
 from memoranda.services.jobs.run import Desk, Run, Skipped, carry_out
 from memoranda.services.jobs.signalling import signal
@@ -222,8 +222,8 @@ class _Dream:
         if any(likeness(wanted.text, line) == "same" for line in block.value.splitlines()):
             self.run.step("promote", "duplicate", *wanted.ids)
             return
-        self.added += 1
         if self.dry_run:
+            self.added += 1
             self.run.step("promote", "would", *wanted.ids, why=wanted.why)
             return
         scope = core_blocks.scope_of(stores, self.agent, wanted.block)
@@ -232,16 +232,18 @@ class _Dream:
             Provenance(tool="dream"), proposes=True,
         )  # fmt: skip
         for item in gateway.commit(stores, batch).items:
+            self.added += has_effect(item)
             self.run.step("promote", *settled(item), *wanted.ids, why=wanted.why)
 
     def _note(self, wanted: Dreamt) -> None:
-        self.added += 1
         stores = self.run.desk.stores
         if self.dry_run:
+            self.added += 1
             self.run.step("note", "would", why=wanted.why)
             return
         path = dated(wanted.path, stores.zone().day(stores.clock.now()))
-        Notes(self.run, self.sight, tool="dream").append(path, wanted.text)
+        notes = Notes(self.run, self.sight, tool="dream")
+        self.added += notes.append(path, wanted.text, most=MAX_ADDED - self.added)
 
 
 def _read(value: object) -> Sequence[Mapping[str, object]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from datetime import date
 from functools import partial
 
 from memoranda.domain.episode import Episode
@@ -42,24 +42,12 @@ SCHEMA = form(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One call of `write_file`."""
-
-    path: str
-    content: str
-    append: bool
-
-
-def read_writes(value: object) -> list[Write]:
-    """Return the calls in an answer. Raises Misread where they have another form, or are more than 32."""
+def _read(value: object) -> Sequence[Mapping[str, object]]:
+    """Return the calls in an answer. Raises Misread where there is no list of them, or more than 32."""
     found = items_of(value, "writes")
     if len(found) > MAX_WRITES:
         raise Misread(f"there are more than {MAX_WRITES} writes")
-    return [
-        Write(text_of(item, "path"), text_of(item, "content", limit=MAX_WRITE_BYTES), item.get("append") is not False)
-        for item in found
-    ]
+    return found
 
 
 def extract(desk: Desk, sight: Sight, state: SessionState) -> RunReport:
@@ -93,15 +81,20 @@ def _work(run: Run, sight: Sight, state: SessionState) -> None:
     parts = list(parts_of(said))
     for part in parts[:MAX_PARTS]:
         prompt = _prompt(run, sight, part, today.isoformat())
-        for write in run.ask("extract", INSTRUCTIONS, prompt, SCHEMA, read_writes, max_tokens=_MAX_TOKENS):
-            path = dated(write.path, today)
-            if write.append:
-                notes.append(path, write.content)
-            else:
-                notes.replace(path, write.content)
+        found = run.ask("extract", INSTRUCTIONS, prompt, SCHEMA, _read, max_tokens=_MAX_TOKENS)
+        run.each("write", found, lambda item: _write(notes, item, today))
         stores.ledger.state_set(state.id, JOBS, _EXTRACTED, str(part[-1].position), at=stores.clock.now())
     if len(parts) > MAX_PARTS:
         run.step("read", "left", why=f"{len(parts) - MAX_PARTS} parts are left for the next run")
+
+
+def _write(notes: Notes, item: Mapping[str, object], today: date) -> None:
+    """Carry out one call of `write_file`. Raises Misread where it has another form; nothing of it is written then."""
+    path, content = dated(text_of(item, "path"), today), text_of(item, "content", limit=MAX_WRITE_BYTES)
+    if item.get("append") is False:
+        notes.replace(path, content)
+    else:
+        notes.append(path, content)
 
 
 def _prompt(run: Run, sight: Sight, part: Sequence[Episode], today: str) -> str:

@@ -37,26 +37,32 @@ class Notes:
     session: str = ""
     tool: str = "write_file"
     _said: list[str] = field(default_factory=list)
+    _waiting: list[str] | None = None
 
     def replace(self, path: str, text: str) -> None:
         """Propose a new content for a file: a person decides, whatever the model is sure of."""
         self._settle("replace", (), self._commit(ReplaceFile(path, text), "replace"))
 
-    def append(self, path: str, text: str) -> None:
-        """Add what is new in a text, statement by statement."""
+    def append(self, path: str, text: str, *, most: int | None = None) -> int:
+        """Add what is new in a text, statement by statement; return how many took effect or wait, at most `most`."""
+        done = 0
         for statement in _statements(text):
-            self._append(path, statement)
+            if done == most:
+                self.run.step("write", "dropped", why="one pass adds no more")
+                break
+            done += self._append(path, statement)
+        return done
 
-    def _append(self, path: str, text: str) -> None:
+    def _append(self, path: str, text: str) -> bool:
         like, ids = self.compared(text)
         if like == "same":
             self.run.step("write", "duplicate", *ids)
-        elif self._waits(text):
+            return False
+        if self._waits(text):
             self.run.step("write", "waits_already")
-        elif like == "similar":
-            self._settle("write", ids, self._commit(Append(path, text), "similar"))
-        else:
-            self._settle("write", (), self._commit(Append(path, text), ""))
+            return False
+        asks: Asks = "similar" if like == "similar" else ""
+        return self._settle("write", ids, self._commit(Append(path, text), asks))
 
     def compared(self, text: str) -> tuple[Likeness, tuple[str, ...]]:
         """Tell how far memory holds a statement already, with the ids of the records that are nearest to it."""
@@ -77,7 +83,9 @@ class Notes:
 
     def _waits(self, text: str) -> bool:
         """Whether this waits for a person already, in these or nearly these words."""
-        known = waiting_texts(self.run.desk.stores, self.run.scope)
+        if self._waiting is None:
+            self._waiting = waiting_texts(self.run.desk.stores, self.run.scope)
+        known = self._waiting
         cosines = (self.sight.cosines(text, known) if known else None) or [0.0] * len(known)
         return any(
             likeness(text, other) == "same" or cosine >= WAITING_COSINE
@@ -91,11 +99,20 @@ class Notes:
         reason = "save" if isinstance(operation, Append) else "replace"
         provenance = Provenance(session_id=self.session, tool=self.tool)
         batch = Batch(run.principal, run.scope, (operation,), reason, provenance, proposes=True, asks=asks)  # type: ignore[arg-type]  # both are reasons
-        return gateway.commit(run.desk.stores, batch)
+        outcome = gateway.commit(run.desk.stores, batch)
+        if self._waiting is not None and any(isinstance(item, Quarantined) for item in outcome.items):
+            self._waiting.extend(_statements(operation.text))
+        return outcome
 
-    def _settle(self, what: str, like: tuple[str, ...], outcome: BatchOutcome) -> None:
+    def _settle(self, what: str, like: tuple[str, ...], outcome: BatchOutcome) -> bool:
         for item in outcome.items:
             self.run.step(what, *settled(item), *like)
+        return any(has_effect(item) for item in outcome.items)
+
+
+def has_effect(item: object) -> bool:
+    """Whether an operation changed something, or waits for a person to let it."""
+    return isinstance(item, Saved | Quarantined)
 
 
 def settled(item: object) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from memoranda.domain.operation import Batch, Operation, Remove, Retier, Superse
 from memoranda.domain.proposal import Proposal
 from memoranda.domain.record import Provenance, Record
 from memoranda.services import gateway
-from memoranda.services.jobs.noting import settled
+from memoranda.services.jobs.noting import has_effect, settled
 from memoranda.services.jobs.run import Run
 
 MAX_WAITING = 64
@@ -57,18 +57,25 @@ class Changes:
         if against:
             self.run.step(what, "dropped", *ids, why=against)
             return
-        self.left -= len(ids)
-        self.taken.update(ids)
-        self.waiting += 1
         if self.dry_run:
+            self._count(ids)
             self.run.step(what, "would", *ids, why=why)
             return
         batch = Batch(
             self.run.principal, self.run.scope, operations, "dream", Provenance(tool=self.run.kind), proposes=True,
             asks="" if self.applies else "dream",
         )  # fmt: skip
-        for item in gateway.commit(self.run.desk.stores, batch).items:
+        items = gateway.commit(self.run.desk.stores, batch).items
+        if any(has_effect(item) for item in items):
+            self._count(ids)
+        for item in items:
             self.run.step(what, *settled(item), *ids, why=why)
+
+    def _count(self, ids: Sequence[str]) -> None:
+        """Take a change into account that took effect or waits; one that was refused uses nothing up."""
+        self.left -= len(ids)
+        self.taken.update(ids)
+        self.waiting += 1
 
     def _objection(self, records: Sequence[Record]) -> str:
         if any(record.pinned for record in records):

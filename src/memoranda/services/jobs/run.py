@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Literal, TypeVar
 
+from memoranda.domain.given import readable
 from memoranda.domain.job import JobKind, RunReport, RunState, Step, estimated_tokens
 from memoranda.domain.model_answer import Misread, json_in
 from memoranda.domain.prompt import clipped
@@ -94,7 +95,7 @@ class Run:
     def step(self, what: str, outcome: str, *ids: str, why: str = "") -> None:
         """Note what was done or left; `why` is kept without secrets and in one line."""
         if len(self.steps) < MAX_STEPS:
-            plain = " ".join(redacted(self.desk.stores, why).split())[:MAX_WHY_CHARS]
+            plain = " ".join(redacted(self.desk.stores, readable(why)).split())[:MAX_WHY_CHARS]
             self.steps.append(Step(what=what, outcome=outcome, ids=ids, why=plain))
 
     def ask(
@@ -199,7 +200,7 @@ def carry_out(
 ) -> RunReport:
     """Do the work of a run and return its report: what fails ends the run, is noted, and is not raised.
 
-    An interrupt is noted too, and goes on.
+    An interrupt and an error of the program are noted too, and go on.
     """
     begun = Run(desk, kind, scope, Principal(author, desk.stores.ids.new("run")), session)
     begun.begin()
@@ -211,5 +212,8 @@ def carry_out(
         return begun.end("failed", error.code, str(error))
     except KeyboardInterrupt:
         begun.end("interrupted", "interrupted", "it was interrupted")
+        raise
+    except BaseException as error:
+        begun.end("failed", "error", f"an error of the program ended it ({type(error).__name__})")
         raise
     return begun.end("done")

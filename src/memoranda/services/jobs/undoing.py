@@ -88,6 +88,8 @@ def _states(stores: Stores, scope: Scope, run_id: str, proposals: list[Proposal]
     for path in paths:
         steps = [file for one in mine for file in one.files if file.path == path]
         state = stores.ledger.file(scope, path)
+        if (state.object if state else "") == steps[-1].before:
+            continue  # it is as it was before, by an earlier undo or by a person's hand
         unbroken = all(later.before == earlier.after for later, earlier in pairwise(steps))
         if unbroken and (state.object if state else "") == steps[0].after:
             back[path] = steps[-1].before
