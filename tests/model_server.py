@@ -41,7 +41,7 @@ def model_server(*replies: str | int) -> Iterator[ModelServer]:
             if reply == "hang":
                 state.over.wait(20)
                 return
-            body = _body(reply if isinstance(reply, str) else "")
+            body = _body(reply if isinstance(reply, str) else "", str(state.asked[-1]["model"]))
             self.send_response(reply if isinstance(reply, int) else 200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -58,9 +58,9 @@ def model_server(*replies: str | int) -> Iterator[ModelServer]:
         yield state
 
 
-def _body(text: str) -> bytes:
+def _body(text: str, model: str) -> bytes:
     return json.dumps({
-        "id": "1", "object": "chat.completion", "created": 1, "model": "test",
+        "id": "1", "object": "chat.completion", "created": 1, "model": model,
         "choices": [{
             "index": 0, "finish_reason": "length" if text == "cut" else "stop",
             "message": {"role": "assistant", "content": '{"writes": [' if text == "cut" else text},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from memoranda.domain.outcome import Quarantined
+from memoranda.domain.query import Filters
 from memoranda.domain.record import Status
 from memoranda.memory import Agent, Session
 from tests.homes import holding, home, texts
@@ -27,9 +28,9 @@ def test_what_the_user_told_is_written_down_with_its_author_and_session(tmp_path
         session = talk(memory.agent("main"), "My sister Ana lives in Lisbon.")
         report = session.extract()
         assert (report.state, report.count("saved")) == ("done", 1)
-        (hit,) = memory.agent("main").search("Ana Lisbon", limit=1).hits
-        if hit.turn is None:
-            assert hit.author.startswith("distiller:")
+        notes = Filters(sources=frozenset({"note"}))
+        (hit,) = memory.agent("main").search("Ana Lisbon", limit=1, filters=notes).hits
+        assert hit.author == f"distiller:{report.id}"
         assert memory.person("main").run(report.id).steps == report.steps
         history = memory.person("main").history(report.steps[0].ids[0])
         assert history.versions[-1].record.provenance.session_id == session.id

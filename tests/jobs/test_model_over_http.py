@@ -8,7 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from memoranda.adapters.models.asked import PydanticModel
 from memoranda.adapters.models.providers import open_model
 from memoranda.domain.settings import ModelSettings
 from memoranda.errors import ConfigurationError, ModelFailed
@@ -132,3 +135,30 @@ def test_without_a_model_a_dream_says_what_to_set(tmp_path: Path) -> None:
         session.user("Hello")
         session.close()
         assert session.warnings == ()
+
+
+@pytest.mark.parametrize(("name", "has_price"), [("gpt-4o-mini", True), ("a-model-of-my-own", False)])
+def test_a_model_with_a_known_price_has_a_cost(name: str, has_price: bool) -> None:
+    """What a question cost is counted where the model's price is known, and said to be unknown elsewhere."""
+    with model_server("Hi.") as server:
+        answer = open_model(ModelSettings(model=f"openai:{name}", base_url=server.url, api_key="k")).ask(HELLO)
+        assert (answer.cost is not None and 0 < answer.cost < 1) is has_price
+        assert (answer.cost is None) is not has_price
+
+
+def test_a_planner_runs_on_pydantic_ais_own_test_model(tmp_path: Path) -> None:
+    """The same road with no server: a function of pydantic-ai answers, and its calls of tools come back."""
+
+    def answers(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if info.function_tools:
+            return ModelResponse(parts=[ToolCallPart("fetch", {"url": "http://127.0.0.1/"}, "c1")])
+        return ModelResponse(parts=[TextPart(FACT if "Lisbon" in str(messages) else "{}")])
+
+    model = PydanticModel(FunctionModel(answers), "function:test")
+    with home(tmp_path, model=model) as memory:
+        session = memory.agent("main").session("one")
+        session.user("Ana lives in Lisbon.")
+        assert session.extract().count("saved") == 1
+    tool = Tool(name="fetch", description="Get a page.", schema={"type": "object", "properties": {}})
+    (call,) = model.ask(Question(instructions="", messages=HELLO.messages, tools=(tool,), timeout=10)).calls
+    assert (call.id, call.tool, dict(call.arguments)) == ("c1", "fetch", {"url": "http://127.0.0.1/"})
