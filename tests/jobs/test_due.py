@@ -35,7 +35,7 @@ def test_a_model_that_is_away_is_not_asked_again_and_again(tmp_path: Path, monke
 
 
 def test_a_dream_over_nothing_is_tried_once(tmp_path: Path) -> None:
-    """Where everything was removed a dream finds nothing, says so once, and rests; a new record is dreamt over later."""
+    """Where everything was removed a dream finds nothing, says so once, and rests; one that is asked for is done."""
     model = Scripted([{"operations": []}])
     with home(tmp_path, model=model, memory__consolidation__idle_seconds=0) as memory:
         person = memory.person("main")
